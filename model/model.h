@@ -1,0 +1,101 @@
+// The small decoder that runs on the device (model.md). One class per arithmetic; the linker's executor and the oracle's
+// replica call the same functions on different memory: pages there, one contiguous page here.
+//
+// A forward is: embed(), run_layer() for each layer ascending, head(). Nothing in it may depend on how many tokens,
+// segments or requests share the forward.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/events.h"
+#include "core/geometry.h"
+#include "core/layout.h"
+#include "core/result.h"
+#include "model/spec.h"
+#include "pool/group.h"
+
+namespace lockstep::model {
+
+enum class Attention { none, full, swa };
+
+struct LayerShape {
+  Attention attention = Attention::none;
+  bool recurrent = false;  // has a part of the slot (an Inkling attention layer has both)
+};
+
+// Where the rows of one component lie: row r starts at base + r * layout.row_bytes.
+struct RowMemory {
+  std::byte* base = nullptr;
+  const RowLayout* layout = nullptr;
+};
+
+struct Memory {
+  std::array<RowMemory, 3> components;  // by index(Component); base null where the model has none
+  Tokens page;                          // tokens per FULL and SWA row
+  const RowMemory& of(Component component) const { return components[index(component)]; }
+};
+
+// One request's tokens [start, start + tokens.size()) in a forward. Spans outlive the forward.
+struct Segment {
+  std::optional<std::string_view> extra_key;  // changes the embedding
+  Tokens start;
+  std::span<const TokenId> tokens;
+  std::span<const Row> full;  // page table from page 0; unused pages below the window may hold the trap row
+  std::span<const Row> swa;
+  Row q;                      // the state after `start` tokens on entry, after start + tokens.size() on exit
+  std::span<const SnapshotView> snapshots;  // depths in (start, start + tokens.size()], ascending: also written there
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  std::string_view name() const { return name_; }
+  const std::vector<LayerShape>& layers() const { return layers_; }
+  // Page and track interval left at 1: the cache's configuration fills them in.
+  const Geometry& geometry() const { return geometry_; }
+  std::int64_t vocab() const { return vocab_; }
+  // Names the arithmetic and the weights: equal fingerprints give equal rows for equal tokens.
+  const std::string& fingerprint() const { return fingerprint_; }
+
+  virtual RowLayout layout(Component component, Tokens page, bool descending) const = 0;
+  virtual DeclaredState declared_state() const = 0;
+  virtual Bytes activation_bytes() const = 0;  // scratch per token
+  virtual Bytes output_bytes() const = 0;      // per token: fp32 logits, or the hidden word
+
+  // Writes the activations of the segment's tokens: tokens.size() * activation_bytes().
+  virtual void embed(const Segment& segment, std::span<std::byte> activations) const = 0;
+  // Reads and writes rows of `layer` only, and the activations.
+  virtual void run_layer(LayerId layer, const Segment& segment, const Memory& memory,
+                         std::span<std::byte> activations) const = 0;
+  // tokens.size() * output_bytes().
+  virtual void head(const Segment& segment, std::span<const std::byte> activations,
+                    std::span<std::byte> outputs) const = 0;
+  // Greedy, ties to the lowest id. `output` is one token's.
+  virtual TokenId next_token(std::span<const std::byte> output) const = 0;
+  // Sets a slot to the state of zero tokens.
+  virtual void clear_slot(std::span<std::byte> slot) const = 0;
+  // True if outputs are logits, so that KL means something; false: outputs are compared as words.
+  virtual bool has_logits() const = 0;
+
+ protected:
+  std::string name_;
+  std::vector<LayerShape> layers_;
+  Geometry geometry_;
+  std::int64_t vocab_ = 0;
+  std::string fingerprint_;
+};
+
+// A model with the weights of `seed`; an error names the preset or the property and what was expected.
+Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed);
+// The presets that make_model() knows, sorted.
+std::vector<std::string> preset_names();
+
+}  // namespace lockstep::model

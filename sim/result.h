@@ -1,0 +1,45 @@
+// The result of one run, as the result file shows it (interfaces.md, Result).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "oracle/verdict.h"
+
+namespace lockstep::sim {
+
+struct RequestResult {
+  std::string outcome = "stalled";  // completed, cancelled, refused, stalled
+  Tokens restored_tokens;
+  Tokens from_device;
+  Tokens from_store;
+  bool recomputed = false;
+  std::map<std::string, std::int64_t> loaded_rows{{"full", 0}, {"swa", 0}, {"mamba", 0}};
+  oracle::RequestComparison comparison;
+  Nanoseconds load_wait;
+  Nanoseconds forward_start;
+  Nanoseconds ttft;
+};
+
+struct RunResult {
+  std::string name;
+  std::uint64_t seed = 0;
+  std::string backend = "host";
+  std::uint64_t digest = 0;
+  std::uint64_t events = 0;
+  std::map<std::string, std::int64_t> counters;         // commits_verified, rows_compared, loads, ...
+  std::map<std::string, std::int64_t> faults_injected;  // by action
+  std::map<std::string, std::int64_t> sometimes;
+  std::vector<oracle::Violation> violations;
+  std::map<RequestId, std::string> request_names;
+  std::map<std::string, RequestResult> requests;
+  // Expectations that were not met, one sentence each; filled by judge_expectations().
+  std::vector<std::string> unexpected;
+  bool pass() const { return violations.empty(); }
+};
+
+}  // namespace lockstep::sim

@@ -1,0 +1,164 @@
+// A scenario, version 1, as a value (interfaces.md). Reading and writing JSON is sim/scenario_reader.h's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/cache_config.h"
+#include "core/component.h"
+#include "core/ids.h"
+#include "model/spec.h"
+
+namespace lockstep::sim {
+
+struct StoreSpec {
+  std::string kind = "memory";
+  std::int64_t capacity_mib = 256;
+  double latency_us = 50;
+  double gigabytes_per_s = 45;
+};
+
+enum class ScheduleMode { fifo, random, priority, depth_first };
+struct ScheduleSpec {
+  ScheduleMode mode = ScheduleMode::fifo;
+  std::int64_t depth = 2;
+  double jitter = 0.2;
+};
+
+// {"random": n, "seed": s}: token i = 1 + (i-th output of splitmix64(seed)) mod (vocab - 1).
+struct RandomTokens {
+  Tokens count;
+  std::uint64_t seed = 0;
+};
+struct PromptSpec {
+  // Exactly one of these starts the prompt ...
+  std::optional<RandomTokens> random;
+  std::optional<std::vector<TokenId>> tokens;
+  std::optional<std::string> from;       // another prompt
+  std::optional<std::string> output_of;  // a request: its prompt plus all tokens that it generated
+  // ... of which the first `take` tokens are kept, and these follow.
+  std::optional<Tokens> take;
+  std::vector<RandomTokens> then;
+};
+
+enum class Point { matched, looked_up, loaded, committed, landed, copied, first_token, finished };
+
+struct SubmitStep {
+  std::string request;
+  std::string prompt;
+  Tokens decode;
+  std::optional<std::string> extra_key;
+  std::optional<std::string> cache_salt;
+};
+struct RunStep {
+  bool idle = false;
+  std::optional<std::int64_t> steps;
+  std::optional<std::pair<std::string, Point>> until;  // request, point
+};
+struct FlushStep {};  // the device's tree
+struct HoldStep {
+  std::string request;
+  Point at = Point::looked_up;
+};
+struct ReleaseStep {
+  std::string request;
+};
+// {"evict": {"from": "device"|"store", "component": c, "count": n | "prompt": p, "at": tokens, "rank": r}}
+struct EvictStep {
+  bool from_store = false;
+  Component component = Component::full;
+  std::optional<RankId> rank;
+  std::optional<std::int64_t> count;
+  std::optional<std::string> prompt;
+  std::optional<Tokens> at;
+};
+struct ForkStep {
+  std::string request;  // of which the first `at` tokens of prompt + output are taken
+  std::string as;
+  Tokens at;
+  std::vector<RandomTokens> then;
+  Tokens decode;
+  std::optional<std::string> extra_key;
+  std::optional<std::string> cache_salt;
+};
+struct CancelStep {
+  std::string request;
+};
+struct RetractStep {
+  std::string request;
+};
+struct RestartStep {
+  bool engine = false;
+  std::optional<model::ModelSpec> model;   // a new model for the engine
+  std::optional<CacheConfig> cache;        // the complete new cache configuration
+  bool store = false;
+  bool keep = true;                        // the store's data
+};
+using Step = std::variant<SubmitStep, RunStep, FlushStep, HoldStep, ReleaseStep, EvictStep, ForkStep, CancelStep,
+                          RetractStep, RestartStep>;
+
+enum class FaultPhase { match, lookup, load, commit, offload, cow, forward, evict, alloc, vote, event };
+struct FaultAction {
+  // Exactly one: a bare word, or a word with an argument.
+  std::string kind;  // "fail", "short", "corrupt_bit", "delay_us", "late_us", "stale", "refuse", "evict", "flush", ...
+  std::int64_t number = 0;
+  std::string request;    // cancel, retract
+  Component pool = Component::full;  // shrink
+};
+struct FaultSpec {
+  FaultPhase on = FaultPhase::load;
+  std::optional<Component> component;
+  std::optional<RankId> rank;
+  std::optional<std::string> request;
+  std::optional<LayerId> layer;
+  std::optional<Pages> page;
+  std::optional<std::int64_t> nth = 1;  // none: every matching occurrence ("all")
+  FaultAction action;
+  std::optional<RestartStep> restart;  // {"restart": ...}
+};
+
+// A number means equal, {"min", "max"} a range; text and booleans mean equal; null means null.
+struct NumberRange {
+  std::optional<double> min;
+  std::optional<double> max;
+};
+using ExpectedValue = std::variant<std::nullptr_t, bool, std::string, NumberRange>;
+using ExpectedFields = std::map<std::string, ExpectedValue>;  // nested fields by path: "loaded_rows.full"
+
+// An event name with fields that must be equal (numbers, text).
+struct ExpectedEvent {
+  std::string event;
+  std::optional<std::string> request;
+  std::map<std::string, std::variant<std::int64_t, std::string>> fields;
+};
+struct ExpectSpec {
+  std::optional<bool> pass;  // "verdict"
+  std::map<std::string, ExpectedFields> requests;
+  std::optional<std::vector<std::string>> violations;           // the exact set of names
+  std::optional<std::vector<std::string>> violations_at_least;  // a subset
+  ExpectedFields counters;
+  std::vector<ExpectedEvent> events;  // a subsequence
+};
+
+struct Scenario {
+  std::string name;
+  std::string about;
+  std::uint64_t seed = 1;
+  bool slow = false;
+  model::ModelSpec model;
+  std::int64_t ranks = 1;
+  CacheConfig cache;
+  StoreSpec store;
+  ScheduleSpec schedule;
+  std::map<std::string, PromptSpec> prompts;
+  std::vector<Step> steps;
+  std::vector<FaultSpec> faults;
+  std::vector<std::string> defects;
+  std::optional<ExpectSpec> expect;
+};
+
+}  // namespace lockstep::sim
