@@ -316,8 +316,11 @@ struct Event {
 
 // "matched", "looked_up", ...: the names that a scenario's expect.events and the event log use.
 std::string_view event_name(const EventBody& body);
+// All of them, in the order of EventBody.
+std::span<const std::string_view> event_names();
 
-// Receives each field of an event once, in declaration order.
+// Receives each field of an event once, in declaration order; an absent optional is not visited. A list of records
+// (segments, snapshots, transfers) is its size, then the fields of each record.
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;

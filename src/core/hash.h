@@ -54,9 +54,9 @@ class RunDigest {
 
 template <>
 struct std::hash<lockstep::PageHash> {
-  std::size_t operator()(const lockstep::PageHash& hash) const {
+  std::size_t operator()(const lockstep::PageHash& name) const {
     std::size_t word = 0;
-    for (std::size_t i = 0; i < sizeof word; ++i) word = word << 8 | static_cast<std::size_t>(hash.bytes[i]);
+    for (std::size_t i = 0; i < sizeof word; ++i) word = word << 8 | static_cast<std::size_t>(name.bytes[i]);
     return word;
   }
 };
