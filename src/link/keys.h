@@ -24,13 +24,17 @@ struct NamespaceFields {
 
 class KeyScheme {
  public:
-  KeyScheme(Tokens page, RankId rank, std::uint32_t ranks) : page_(page), rank_(rank), ranks_(ranks) {}
+  KeyScheme(Tokens page, RankId rank, std::uint32_t ranks)
+      : page_(page), rank_(rank), ranks_(ranks) {}
   virtual ~KeyScheme() = default;
 
-  // SHA-256 over "lockstep-1", model, layout, extra_key, cache_salt: each u8 present and, if present, u32le length + bytes.
+  // SHA-256 over "lockstep-1", model, layout, extra_key, cache_salt: each u8 present and, if
+  // present, u32le length + bytes.
   PageHash namespace_hash(const NamespaceFields& fields) const;
-  // Hashes of the whole pages of `tokens`, chained from `previous` (a namespace hash or the hash of the page before).
-  std::vector<PageHash> page_hashes(const PageHash& previous, std::span<const TokenId> tokens) const;
+  // Hashes of the whole pages of `tokens`, chained from `previous` (a namespace hash or the hash of
+  // the page before).
+  std::vector<PageHash> page_hashes(const PageHash& previous,
+                                    std::span<const TokenId> tokens) const;
   // hex(page hash) "/" component "/" rank "of" ranks.
   std::string object_key(const PageHash& hash, Component component) const;
 

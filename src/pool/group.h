@@ -1,4 +1,5 @@
-// The pools of one rank, and the start-up checks that refuse what a direct row copy cannot carry (semantics 8).
+// The pools of one rank, and the start-up checks that refuse what a direct row copy cannot carry
+// (semantics 8).
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@
 
 namespace lockstep {
 
-// One buffer of state that the model says it has: so many bytes per token (kv) or per sequence (temporal, conv).
+// One buffer of state that the model says it has: so many bytes per token (kv) or per sequence
+// (temporal, conv).
 struct DeclaredBuffer {
   Component component = Component::full;
   LayerId layer;

@@ -1,9 +1,12 @@
-// Pools of device rows. A pool owns one device buffer of capacity + 1 rows of one layout; row 0 is the trap.
+// Pools of device rows. A pool owns one device buffer of capacity + 1 rows of one layout; row 0 is
+// the trap.
 //
-//   buffer: | trap | row 1 | row 2 | ... | row capacity |      free list: LIFO, starts as 1, 2, 3, ...
+//   buffer: | trap | row 1 | row 2 | ... | row capacity |      free list: LIFO, hands out 1, 2, 3,
+//   ... at first
 //
-// A row is owned by exactly one OwnedRows at a time, or by whoever took it out with take(). Freed rows are filled with a
-// finite poison in stream order, so that whoever still reads them computes something that is visibly wrong.
+// A row is owned by exactly one OwnedRows at a time, or by whoever took it out with take(). Freed
+// rows are filled with a finite poison in stream order, so that whoever still reads them computes
+// something that is visibly wrong.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +33,8 @@ class RowReleaser {
 class OwnedRows {
  public:
   OwnedRows() = default;
-  OwnedRows(std::vector<Row> rows, RowReleaser& releaser) : rows_(std::move(rows)), releaser_(&releaser) {}
+  OwnedRows(std::vector<Row> rows, RowReleaser& releaser)
+      : rows_(std::move(rows)), releaser_(&releaser) {}
   OwnedRows(OwnedRows&& other) noexcept;
   OwnedRows& operator=(OwnedRows&& other) noexcept;
   ~OwnedRows();
@@ -60,18 +64,23 @@ inline constexpr std::uint32_t kPoisonWord = 0x7149f2cau;
 
 class RowPool : public RowReleaser {
  public:
-  // REQUIRES: capacity >= 1. The buffer is allocated here; every row starts poisoned, the trap row too.
+  // REQUIRES: capacity >= 1. The buffer is allocated here; every row starts poisoned, the trap row
+  // too.
   RowPool(Device& device, EventSink& sink, RankId rank, RowLayout layout, Rows capacity);
+  RowPool(const RowPool&) = delete;
+  RowPool& operator=(const RowPool&) = delete;
 
   Component component() const { return layout_.component; }
   const RowLayout& layout() const { return layout_; }
   Rows capacity() const { return capacity_; }
   Rows free() const { return Rows{static_cast<std::int64_t>(free_.size())}; }
+  // The last one is handed out next.
   std::span<const Row> free_list() const { return free_; }
 
   // `count` rows, or nothing if fewer are free (then none is taken).
   std::optional<OwnedRows> allocate(RequestId request, Rows count, Purpose purpose);
-  // Back to the free list; poisoned on the compute stream. Rows may come twice: the oracle judges that (C2), not a CHECK.
+  // Back to the free list; poisoned on the compute stream. Rows may come twice: the oracle judges
+  // that (C2), not a CHECK.
   void release(std::span<const Row> rows) override;
 
   std::span<std::byte> bytes(Row row);
@@ -79,6 +88,8 @@ class RowPool : public RowReleaser {
   std::byte* base() { return buffer_.data(); }
 
  private:
+  void enqueue_poison(std::vector<Row> rows);
+
   Device& device_;
   EventSink& sink_;
   RankId rank_;

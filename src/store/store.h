@@ -1,5 +1,6 @@
-// The external store: what every back end offers (stores.md). Objects are immutable and invisible until complete; results
-// are per key and partial success is normal; transfers are asynchronous and their completion is polled.
+// The external store: what every back end offers (stores.md). Objects are immutable and invisible
+// until complete; results are per key and partial success is normal; transfers are asynchronous and
+// their completion is polled.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ using StoreTicket = std::uint64_t;
 enum class StoreStatus { ok, missing, short_read, lease_ended, no_room, failed };
 std::string_view name(StoreStatus status);
 
-// Reads [offset, offset + target.size()) of one object into `target`, which stays valid until the ticket is done.
+// Reads [offset, offset + target.size()) of one object into `target`, which stays valid until the
+// ticket is done.
 struct GetItem {
   ObjectKey key;
   Bytes offset;
@@ -51,12 +53,14 @@ class Store {
   // Putting an existing key keeps the old value and succeeds.
   virtual StoreTicket put(std::vector<PutItem> items) = 0;
 
-  // The results of a batch that is done, one per item in order, and the ticket ends; nothing while it runs.
+  // The results of a batch that is done, one per item in order, and the ticket ends; nothing while
+  // it runs.
   virtual std::optional<std::vector<StoreResult>> poll(StoreTicket ticket) = 0;
 
   virtual void remove(std::span<const ObjectKey> keys) = 0;
 
-  // Called (on the owner's thread) whenever some ticket may have become done, so that nobody has to spin.
+  // Called (on the owner's thread) whenever some ticket may have become done, so that nobody has to
+  // spin.
   virtual void on_progress(std::function<void()> action) = 0;
 };
 
