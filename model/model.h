@@ -1,8 +1,9 @@
-// The small decoder that runs on the device (model.md). One class per arithmetic; the linker's executor and the oracle's
-// replica call the same functions on different memory: pages there, one contiguous page here.
+// The small decoder that runs on the device (model.md). One class per arithmetic; the linker's
+// executor and the oracle's replica call the same functions on different memory: pages there, one
+// contiguous page here.
 //
-// A forward is: embed(), run_layer() for each layer ascending, head(). Nothing in it may depend on how many tokens,
-// segments or requests share the forward.
+// A forward is: embed(), run_layer() for each layer ascending, head(). Nothing in it may depend on
+// how many tokens, segments or requests share the forward.
 #pragma once
 
 #include <array>
@@ -18,6 +19,7 @@
 #include "core/geometry.h"
 #include "core/layout.h"
 #include "core/result.h"
+#include "model/config.h"
 #include "model/spec.h"
 #include "pool/group.h"
 
@@ -47,10 +49,12 @@ struct Segment {
   std::optional<std::string_view> extra_key;  // changes the embedding
   Tokens start;
   std::span<const TokenId> tokens;
-  std::span<const Row> full;  // page table from page 0; unused pages below the window may hold the trap row
+  // Page tables from page 0; pages below an SWA window are not read and may hold the trap row.
+  std::span<const Row> full;
   std::span<const Row> swa;
-  Row q;                      // the state after `start` tokens on entry, after start + tokens.size() on exit
-  std::span<const SnapshotView> snapshots;  // depths in (start, start + tokens.size()], ascending: also written there
+  Row q;  // the state after `start` tokens on entry, after start + tokens.size() on exit
+  // Depths in (start, start + tokens.size()], ascending: the state is also written there.
+  std::span<const SnapshotView> snapshots;
 };
 
 class Model {
@@ -65,8 +69,10 @@ class Model {
   // Names the arithmetic and the weights: equal fingerprints give equal rows for equal tokens.
   const std::string& fingerprint() const { return fingerprint_; }
 
-  virtual RowLayout layout(Component component, Tokens page, bool descending) const = 0;
-  virtual DeclaredState declared_state() const = 0;
+  // The rows of one component: the declared buffers of its layers, ascending or descending.
+  RowLayout layout(Component component, Tokens page, bool descending) const;
+  const DeclaredState& declared_state() const { return declared_; }
+
   virtual Bytes activation_bytes() const = 0;  // scratch per token
   virtual Bytes output_bytes() const = 0;      // per token: fp32 logits, or the hidden word
 
@@ -86,15 +92,25 @@ class Model {
   virtual bool has_logits() const = 0;
 
  protected:
+  // Everything but the buffers of the declared state, which a subclass declares in ascending order
+  // of the layers.
+  Model(const ModelConfig& config, std::string fingerprint);
+  void declare(DeclaredBuffer buffer) { declared_.buffers.push_back(buffer); }
+
+ private:
   std::string name_;
   std::vector<LayerShape> layers_;
   Geometry geometry_;
   std::int64_t vocab_ = 0;
   std::string fingerprint_;
+  DeclaredState declared_;
 };
 
-// A model with the weights of `seed`; an error names the preset or the property and what was expected.
-Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed);
+// A model with the weights of `weight_seed`. `cache_page` takes part in the arithmetic of the
+// fingerprint model only: the replica passes the page of the cache that it judges, whatever its own
+// memory looks like. An error names the preset or the property and what was expected.
+Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed,
+                                          Tokens cache_page);
 // The presets that make_model() knows, sorted.
 std::vector<std::string> preset_names();
 

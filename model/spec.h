@@ -14,8 +14,10 @@ struct ModelSpec {
   std::optional<Tokens> window;
   std::optional<Tokens> state_chunk;
   std::optional<std::int64_t> vocab;
-  std::optional<std::vector<std::string>> layers;  // mixers: "full", "swa", "rec" (fingerprint), "mamba2", ...
-  // Properties that the start-up checks refuse (semantics 8); a scenario sets them to show that they are refused.
+  std::optional<std::vector<std::string>>
+      layers;  // mixers: "full", "swa", "rec" (fingerprint), "mamba2", ...
+  // Properties that the start-up checks refuse (semantics 8); a scenario sets them to show that
+  // they are refused.
   bool kv_scale = false;
   bool virtual_slots = false;
   std::string state_dtype = "float32";

@@ -1,0 +1,72 @@
+#include "model/model.h"
+
+#include <algorithm>
+
+namespace lockstep::model {
+namespace {
+
+LayerShape layer_shape(Mixer mixer) {
+  switch (mixer) {
+    case Mixer::full:
+      return {Attention::full, false};
+    case Mixer::swa:
+      return {Attention::swa, false};
+    case Mixer::recurrent:
+      return {Attention::none, true};
+  }
+  return {};
+}
+
+Geometry make_geometry(const ModelConfig& config, const std::vector<LayerShape>& layers) {
+  Geometry geometry;
+  const auto any = [&](auto property) {
+    return std::any_of(layers.begin(), layers.end(), property);
+  };
+  geometry.has_full = any([](const LayerShape& l) { return l.attention == Attention::full; });
+  geometry.has_swa = any([](const LayerShape& l) { return l.attention == Attention::swa; });
+  geometry.has_mamba = any([](const LayerShape& l) { return l.recurrent; });
+  if (geometry.has_swa) geometry.window = config.window;
+  if (geometry.has_mamba) geometry.state_chunk = config.state_chunk;
+  return geometry;
+}
+
+}  // namespace
+
+Model::Model(const ModelConfig& config, std::string fingerprint)
+    : name_(config.name), vocab_(config.vocab), fingerprint_(std::move(fingerprint)) {
+  for (const Mixer mixer : config.layers) layers_.push_back(layer_shape(mixer));
+  geometry_ = make_geometry(config, layers_);
+  for (std::uint32_t i = 0; i < layers_.size(); ++i) {
+    if (layers_[i].attention == Attention::none) continue;
+    const bool full = layers_[i].attention == Attention::full;
+    declared_.attention_layers.push_back(LayerId{i});
+    (full ? declared_.full_layers : declared_.swa_layers).push_back(LayerId{i});
+  }
+  declared_.kv_scale = config.state.kv_scale;
+  declared_.virtual_slots = config.state.virtual_slots;
+  declared_.state_dtype = config.state.state_dtype;
+  declared_.extra_slot_state = config.state.extra_slot_state;
+  declared_.contiguous_rows = config.state.contiguous_rows;
+  declared_.geometry = geometry_;
+}
+
+RowLayout Model::layout(Component component, Tokens page, bool descending) const {
+  RowLayout layout;
+  layout.component = component;
+  for (const DeclaredBuffer& buffer : declared_.buffers) {
+    if (buffer.component != component) continue;
+    const Bytes size = buffer.part == Part::kv ? buffer.bytes * page.value() : buffer.bytes;
+    layout.parts.push_back({buffer.layer, buffer.part, Bytes{0}, size});
+  }
+  if (descending) {
+    std::stable_sort(layout.parts.begin(), layout.parts.end(),
+                     [](const LayerPart& a, const LayerPart& b) { return a.layer > b.layer; });
+  }
+  for (LayerPart& part : layout.parts) {
+    part.offset = layout.row_bytes;
+    layout.row_bytes += part.size;
+  }
+  return layout;
+}
+
+}  // namespace lockstep::model
