@@ -1,8 +1,9 @@
 // A device: buffers, streams, events and operations in stream order.
 //
-// Whoever enqueues says what to do; the back end decides when. The stepped host back end (device/stepped.h) waits for
-// the simulator's clock and schedule; a CUDA back end hands the same calls to real streams. Within one stream,
-// operations run in order of enqueueing; across streams only record() and wait() order anything.
+// Whoever enqueues says what to do; the back end decides when. The stepped host back end
+// (device/stepped.h) waits for the simulator's clock and schedule; a CUDA back end hands the same
+// calls to real streams. Within one stream, operations run in order of enqueueing; across streams
+// only record() and wait() order anything.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ namespace lockstep {
 enum class AccessMode { read, write };
 struct Access {
   Component component = Component::full;
-  Row row;
-  LayerId layer;
+  Row row{};
+  LayerId layer{};
   Part part = Part::kv;
   AccessMode mode = AccessMode::read;
 };
@@ -35,15 +36,17 @@ enum class Link { none, device_memory, host_link };
 struct Op {
   std::string_view name;  // a literal: "forward.layer", "cow.copy", ...
   Link link = Link::device_memory;
-  Bytes bytes;                                          // moved over `link`
-  std::function<void()> body;                           // what it does
-  std::function<void(const AccessSink&)> accesses;      // enumerated only when a race detector listens; may be empty
+  Bytes bytes{};                 // moved over `link`
+  std::function<void()> body{};  // what it does
+  // Enumerated only when a race detector listens; may be empty.
+  std::function<void(const AccessSink&)> accesses{};
 };
 
 // A stream of one device. Only the device makes them.
 enum class StreamKind { compute, load, offload };
 
-// An event: recorded at most once, reached once everything before the record has run. Copies name the same event.
+// An event: recorded at most once, reached once everything before the record has run. Copies name
+// the same event.
 class DeviceEvent {
  public:
   struct State {

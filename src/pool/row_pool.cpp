@@ -97,7 +97,7 @@ void RowPool::release(std::span<const Row> rows) {
 
 // Costs no time: a real engine leaves freed rows as they are.
 void RowPool::enqueue_poison(std::vector<Row> rows) {
-  Op op{.name = "pool.poison", .link = Link::none, .bytes = Bytes{0}, .body = {}, .accesses = {}};
+  Op op{.name = "pool.poison", .link = Link::none};
   const auto shared = std::make_shared<const std::vector<Row>>(std::move(rows));
   op.body = [this, shared] {
     for (Row row : *shared) fill_poison(bytes(row));
