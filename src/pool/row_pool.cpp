@@ -72,10 +72,11 @@ RowPool::RowPool(Device& device, EventSink& sink, RankId rank, RowLayout layout,
   CHECK("pool.capacity", capacity >= Rows{1});
   const std::string name = std::string(lockstep::name(component())) + " pool";
   buffer_ = device_.allocate(name, layout_.row_bytes * (capacity.value() + 1));
-  fill_poison(buffer_);
+  fill_poison(bytes(kTrapRow));
   free_.reserve(capacity.index());
   for (std::int64_t row = capacity.value(); row >= 1; --row) {
     free_.push_back(Row{static_cast<std::uint32_t>(row)});
+    fill_poison(bytes(free_.back()));
   }
 }
 
