@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/hash.h"
@@ -37,10 +38,10 @@ struct Node {
 
   // What the store is believed to hold, and what is on its way there.
   bool full_stored = false;
-  bool full_pending = false;
   std::vector<std::uint8_t> swa_stored;
-  std::vector<std::uint8_t> swa_pending;
   bool state_stored = false;
+  std::optional<OffloadId> full_pending;
+  std::vector<std::uint8_t> swa_pending;
   bool state_pending = false;
 
   std::vector<LoadId> loading;  // loads that still fill rows of this node

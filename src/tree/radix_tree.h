@@ -87,7 +87,12 @@ class RadixTree : public LockReleaser {
   Rows evict(Component component, Rows shortfall, EvictionCause cause);
   // Takes `node`'s rows of one component (FULL: the whole node, which must be a leaf). The same rules as evict().
   Rows evict_from(Node& node, Component component, EvictionCause cause);
+  // Rows that eviction could free now. Walks the tree; evictable_states() is the cheap special case.
   Rows evictable(Component component) const;
+  Rows evictable_states() const {
+    return Rows{static_cast<std::int64_t>(eviction_->candidates(Component::mamba))};
+  }
+  bool may_evict(const Node& node, Component component) const { return eviction_->may_evict(node, component); }
   // Takes every node out. REQUIRES: no lock is open.
   void clear();
 

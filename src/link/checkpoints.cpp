@@ -1,0 +1,106 @@
+#include "link/checkpoints.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+std::vector<SnapshotView> CheckpointTracker::track_prefill(RequestState& request, Tokens start,
+                                                           Tokens end) {
+  std::vector<SnapshotView> snapshots;
+  if (!rank_.has(Component::mamba)) return snapshots;
+  for (Tokens depth : boundary_for(request, start, end)) {
+    auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
+    if (!slot) break;
+    snapshots.push_back({depth, slot->row()});
+    request.tracked.push_back({depth, std::move(*slot)});
+  }
+  std::ranges::sort(snapshots, {}, &SnapshotView::depth);
+  std::ranges::sort(request.tracked, {}, &Checkpoint::depth);
+  return snapshots;
+}
+
+std::vector<Tokens> CheckpointTracker::boundary_for(const RequestState& request, Tokens start,
+                                                    Tokens end) const {
+  const Tokens grid = rank_.geometry.prefill_grid();
+  if (rank_.config.checkpoints == CheckpointPolicy::every) return all_multiples(start, end);
+  std::vector<Tokens> depths;
+  const Tokens branch = Geometry::floor_to(request.full_matched, grid);
+  const bool inside = start < branch && branch < end;
+  if (inside && branch > request.boundary && branch > request.deepest_state) {
+    depths.push_back(branch);
+  }
+  const Tokens deepest = Geometry::floor_to(end, grid);
+  if (deepest > start && (depths.empty() || deepest != depths.front())) depths.push_back(deepest);
+  return depths;
+}
+
+std::vector<Tokens> CheckpointTracker::all_multiples(Tokens start, Tokens end) const {
+  const Tokens grid = rank_.geometry.prefill_grid();
+  std::vector<Tokens> depths;
+  for (Tokens depth = Geometry::floor_to(start, grid) + grid; depth <= end; depth += grid) {
+    depths.push_back(depth);
+  }
+  return depths;
+}
+
+std::vector<SnapshotView> CheckpointTracker::track_decode(RequestState& request, Tokens end) {
+  if (!rank_.has(Component::mamba)) return {};
+  if (!Geometry::on_grid(end, rank_.geometry.decode_grid())) return {};
+  if (request.tracked.size() >= 2) {
+    const std::size_t reused = alternate(request);
+    Checkpoint checkpoint = std::move(request.tracked[reused]);
+    request.tracked.erase(request.tracked.begin() + static_cast<std::ptrdiff_t>(reused));
+    checkpoint.depth = end;
+    checkpoint.written = checkpoint.superseded = false;
+    request.tracked.push_back(std::move(checkpoint));
+  } else {
+    auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
+    if (!slot) return {};
+    request.tracked.push_back({end, std::move(*slot)});
+  }
+  return {{end, request.tracked.back().slot.row()}};
+}
+
+std::size_t CheckpointTracker::alternate(const RequestState& request) const {
+  const auto oldest = std::ranges::min_element(request.tracked, {}, &Checkpoint::depth);
+  return static_cast<std::size_t>(oldest - request.tracked.begin());
+}
+
+void CheckpointTracker::supersede(RequestState& request) {
+  if (request.tracked.size() < 2 || !request.tracked.back().written) return;
+  for (Checkpoint& checkpoint : request.tracked) checkpoint.superseded = true;
+  request.tracked.back().superseded = false;
+}
+
+void CheckpointTracker::written(RequestState& request, Tokens end) {
+  for (Checkpoint& checkpoint : request.tracked) {
+    if (checkpoint.written || checkpoint.depth > end) continue;
+    checkpoint.written = true;
+    rank_.emit(request.id, CheckpointTracked{checkpoint.depth, checkpoint.slot.row()});
+  }
+}
+
+std::vector<Checkpoint> CheckpointTracker::donate_chunk_end(RequestState& request) {
+  const Tokens inserted = rank_.geometry.tokens(request.own_from);
+  std::vector<Checkpoint> donated;
+  std::vector<Checkpoint> kept;
+  for (Checkpoint& checkpoint : request.tracked) {
+    const bool useful = checkpoint.written && checkpoint.depth > inserted;
+    (useful ? donated : kept).push_back(std::move(checkpoint));
+  }
+  request.tracked = std::move(kept);
+  return donated;
+}
+
+std::optional<Checkpoint> CheckpointTracker::donate_newest(RequestState& request, Tokens fed) {
+  const Tokens inserted = rank_.geometry.tokens(request.own_from);
+  for (auto it = request.tracked.rbegin(); it != request.tracked.rend(); ++it) {
+    if (!it->written || it->depth <= inserted || it->depth > fed) continue;
+    Checkpoint newest = std::move(*it);
+    request.tracked.erase(std::next(it).base());
+    return newest;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep

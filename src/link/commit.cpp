@@ -1,0 +1,106 @@
+#include "link/commit.h"
+
+#include "link/tables.h"
+
+namespace lockstep {
+
+void CommitPhase::commit_load(RequestState& request, Tokens boundary, const InsertOutcome& inserted,
+                              LoadId load) {
+  Node& node = *inserted.node;
+  request.boundary = boundary;
+  point_at_canonical(request, node);
+  if (rank_.has(Component::mamba)) {
+    release_surplus(request, inserted);
+    take_private_slot(request);
+    adopt_state(request, node, choose_source(request, node));
+  }
+  std::vector<Transfer> transfers = keep_adopted(request, inserted, boundary);
+  report(request, node, inserted.mamba_exist, true);
+  if (transfers.empty()) return;
+  LockTicket endpoint =
+      rank_.tree.lock(request.id, node, LockHolder::load, rank_.tree.window_of(node));
+  const Pages begin = rank_.geometry.pages(request.device_hit);
+  loads_.queue(load, request.id, begin, boundary, std::move(transfers), std::move(endpoint));
+}
+
+void CommitPhase::commit_hit(RequestState& request) {
+  Node& node = *request.node;
+  request.boundary = request.device_hit;
+  point_at_canonical(request, node);
+  if (rank_.has(Component::mamba)) adopt_state(request, node, choose_source(request, node));
+  report(request, node, false, false);
+}
+
+void CommitPhase::commit_empty(RequestState& request) {
+  request.boundary = Tokens{0};
+  request.clear_pending = rank_.has(Component::mamba);
+  const Row q = request.q.empty() ? kTrapRow : request.q.row();
+  rank_.emit(request.id, Committed{Tokens{0}, Tokens{0}, NodeId{0}, kTrapRow, q, false, false});
+}
+
+void CommitPhase::release_surplus(RequestState& request, const InsertOutcome& inserted) {
+  if (inserted.mamba_exist) request.load.state.release();
+}
+
+void CommitPhase::take_private_slot(RequestState& request) {
+  if (!request.q.empty()) return;
+  RowPool& pool = rank_.pools.pool(Component::mamba);
+  std::optional<OwnedRows> slot = pool.allocate(request.id, Rows{1}, Purpose::private_slot);
+  if (slot) {
+    request.q = std::move(*slot);
+  } else {
+    rank_.emit(request.id,
+               AllocationFailed{Component::mamba, Purpose::private_slot, Rows{1}, pool.free(),
+                                rank_.tree.evictable(Component::mamba), false});
+  }
+}
+
+Row CommitPhase::choose_source(const RequestState&, const Node& canonical) const {
+  return canonical.state;
+}
+
+void CommitPhase::adopt_state(RequestState& request, Node& canonical, Row source) {
+  const PageRange no_window{canonical.end(), canonical.end()};
+  request.pending_copy =
+      PendingCopy{source, rank_.tree.lock(request.id, canonical, LockHolder::copy, no_window)};
+}
+
+std::vector<Transfer> CommitPhase::keep_adopted(const RequestState& request,
+                                                const InsertOutcome& inserted,
+                                                Tokens boundary) const {
+  std::vector<Transfer> transfers;
+  const auto keep_pages = [&](Component component, const std::vector<PageRange>& ranges,
+                              const std::vector<Row>& rows) {
+    auto next = rows.begin();
+    for (const PageRange& range : ranges) {
+      const auto end = next + static_cast<std::ptrdiff_t>(range.size().index());
+      const auto named =
+          std::span(request.hashes).subspan(range.begin.index(), range.size().index());
+      transfers.push_back(planner_.pages(component, named, range, {next, end}));
+      next = end;
+    }
+  };
+  keep_pages(Component::full, inserted.full_adopted, inserted.full_adopted_rows);
+  keep_pages(Component::swa, inserted.swa_adopted, inserted.swa_adopted_rows);
+  if (inserted.state_adopted) {
+    const Pages end = rank_.geometry.pages(boundary);
+    const Pages begin = rank_.geometry.pages(request.device_hit);
+    const auto run = std::span(request.hashes).subspan(begin.index(), (end - begin).index());
+    transfers.push_back(planner_.state(run, end, inserted.node->state));
+  }
+  return transfers;
+}
+
+void CommitPhase::point_at_canonical(RequestState& request, Node& node) {
+  point_at_tree(rank_, request, node, Pages{0});
+}
+
+void CommitPhase::report(const RequestState& request, const Node& node, bool mamba_exist,
+                         bool from_load) {
+  const Row source = request.pending_copy ? request.pending_copy->source : kTrapRow;
+  const Row q = request.q.empty() ? kTrapRow : request.q.row();
+  rank_.emit(request.id, Committed{request.device_hit, request.boundary, node.id, source, q,
+                                   mamba_exist, from_load});
+}
+
+}  // namespace lockstep

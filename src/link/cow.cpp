@@ -1,0 +1,93 @@
+#include "link/cow.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lockstep {
+
+namespace {
+
+std::int64_t total_bytes(std::span<const LayerPart> parts) {
+  std::int64_t bytes = 0;
+  for (const LayerPart& part : parts) bytes += part.size.value();
+  return bytes;
+}
+
+}  // namespace
+
+void CowPhase::before_layer(const RequestState& request, LayerId layer,
+                            std::span<const LoadId> loads,
+                            const std::function<void(std::span<std::byte>)>& clear) {
+  if (!rank_.has(Component::mamba)) return;
+  const RowLayout& layout = rank_.pools.pool(Component::mamba).layout();
+  std::vector<LayerId> held = layout.layers();
+  std::ranges::sort(held);
+  if (request.clear_pending && layer == held.front()) clear_slot(request, clear);
+  if (!request.pending_copy) return;
+
+  if (barrier()) {
+    // The whole row at once, in front of the first recurrent layer, behind the last layer of the load.
+    if (layer != held.front()) return;
+    for (LayerId each : held) wait_for_source(request, each, loads);
+    copy(request, layout.parts, true);
+    return;
+  }
+  std::vector<LayerPart> parts;
+  for (const LayerPart& part : layout.parts) {
+    if (part.layer == layer) parts.push_back(part);
+  }
+  if (parts.empty()) return;
+  wait_for_source(request, layer, loads);
+  copy(request, parts, layer == held.back());
+}
+
+void CowPhase::done(RequestState& request) {
+  request.pending_copy.reset();
+  request.clear_pending = false;
+}
+
+void CowPhase::wait_for_source(const RequestState&, LayerId layer, std::span<const LoadId> loads) {
+  loads_.wait_for_layer(StreamKind::compute, layer, loads);
+}
+
+void CowPhase::copy(const RequestState& request, std::span<const LayerPart> parts, bool last) {
+  const Row source = request.pending_copy->source;
+  const Row q = request.q.row();
+  RowPool& pool = rank_.pools.pool(Component::mamba);
+  Op op{"cow.copy", Link::device_memory, Bytes{2 * total_bytes(parts)}, {}, {}};
+  op.body = [&rank = rank_, &pool, source, q, last, id = request.id,
+             moved = std::vector<LayerPart>(parts.begin(), parts.end())] {
+    for (const LayerPart& part : moved) {
+      std::memcpy(pool.bytes(q).data() + part.offset.index(),
+                  pool.bytes(source).data() + part.offset.index(), part.size.index());
+    }
+    if (last) rank.emit(id, CopyExecuted{source, q});
+  };
+  op.accesses = [source, q, moved = std::vector<LayerPart>(parts.begin(), parts.end())](
+                    const AccessSink& sink) {
+    for (const LayerPart& part : moved) {
+      sink({Component::mamba, source, part.layer, part.part, AccessMode::read});
+      sink({Component::mamba, q, part.layer, part.part, AccessMode::write});
+    }
+  };
+  rank_.device.enqueue(StreamKind::compute, std::move(op));
+}
+
+void CowPhase::clear_slot(const RequestState& request,
+                          const std::function<void(std::span<std::byte>)>& clear) {
+  const Row q = request.q.row();
+  RowPool& pool = rank_.pools.pool(Component::mamba);
+  Op op{"cow.clear", Link::device_memory, pool.layout().row_bytes, {}, {}};
+  op.body = [&rank = rank_, &pool, q, clear, id = request.id] {
+    clear(pool.bytes(q));
+    rank.emit(id, SlotCleared{q});
+  };
+  op.accesses = [q, &pool](const AccessSink& sink) {
+    for (const LayerPart& part : pool.layout().parts) {
+      sink({Component::mamba, q, part.layer, part.part, AccessMode::write});
+    }
+  };
+  rank_.device.enqueue(StreamKind::compute, std::move(op));
+}
+
+}  // namespace lockstep

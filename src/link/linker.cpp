@@ -1,0 +1,304 @@
+#include "link/linker.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+Linker::Linker(const LinkerConfig& config, const LinkParts& parts, Device& device, PoolGroup& pools,
+               Store& store, EventSink& sink, AllocationGate* gate)
+    : config_(config),
+      pools_(pools),
+      keys_(parts.key_scheme(config.geometry.page, config.rank, config.ranks)),
+      tree_(std::make_unique<RadixTree>(config.geometry, pools, sink, config.rank,
+                                        parts.eviction_policy(config.rank), parts.node_splitter())),
+      rank_{config.rank, config.geometry, config.cache, device, pools, *tree_, store, *keys_, sink},
+      allocator_(parts.row_allocator(rank_, gate)),
+      planner_(parts.transfer_planner()),
+      match_(parts.match_phase(rank_)),
+      lookup_(parts.lookup_phase(rank_)),
+      load_(parts.load_phase(rank_, *allocator_)),
+      insert_(parts.insert_phase(rank_)),
+      loads_(parts.load_queue(rank_)),
+      commit_(parts.commit_phase(rank_, *planner_, *loads_)),
+      cow_(parts.cow_phase(rank_, *loads_)),
+      offloads_(parts.offload_queue(rank_)),
+      offload_(parts.offload_phase(rank_, *planner_, *offloads_)),
+      checkpoints_(parts.checkpoint_tracker(rank_, *allocator_)),
+      window_(parts.window_release(rank_)) {}
+
+Linker::~Linker() = default;
+
+RequestState& Linker::state(RequestId request) {
+  const auto found = requests_.find(request);
+  CHECK("linker.request_is_open", found != requests_.end());
+  return *found->second;
+}
+
+const RequestState& Linker::state(RequestId request) const {
+  const auto found = requests_.find(request);
+  CHECK("linker.request_is_open", found != requests_.end());
+  return *found->second;
+}
+
+PageHash Linker::namespace_of(const RequestNamespace& names) const {
+  return keys_->namespace_hash({config_.model_fingerprint, config_.layout_fingerprint,
+                                names.extra_key, names.cache_salt});
+}
+
+void Linker::name_pages(RequestState& request, std::span<const TokenId> tokens) const {
+  const PageHash& previous =
+      request.hashes.empty() ? request.namespace_hash : request.hashes.back();
+  const std::size_t named = request.hashes.size() * config_.geometry.page.index();
+  if (tokens.size() < named + config_.geometry.page.index()) return;
+  const std::vector<PageHash> more = keys_->page_hashes(previous, tokens.subspan(named));
+  request.hashes.insert(request.hashes.end(), more.begin(), more.end());
+}
+
+// ---------------------------------------------------------------- life of a request
+
+void Linker::open(RequestId request, const RequestNamespace& names) {
+  CHECK("linker.open.once", !requests_.contains(request));
+  auto state = std::make_unique<RequestState>();
+  state->id = request;
+  state->namespace_hash = namespace_of(names);
+  requests_.emplace(request, std::move(state));
+}
+
+void Linker::close(RequestId request) {
+  give_back(state(request));
+  requests_.erase(request);
+}
+
+void Linker::give_back(RequestState& request) {
+  request.pending_copy.reset();
+  for (Checkpoint& checkpoint : request.tracked) checkpoint.slot.release();
+  request.q.release();
+  request.load.state.release();
+  request.load.swa.release();
+  request.load.full.release();
+  request.own_swa.release();
+  request.own_full.release();
+  request.lock.release();
+}
+
+// ---------------------------------------------------------------- MATCH, LOOKUP, admission
+
+MatchResult Linker::match(RequestId id, std::span<const TokenId> tokens, bool query_store) {
+  RequestState& request = state(id);
+  name_pages(request, tokens);
+  match_->run(request, Tokens{static_cast<std::int64_t>(tokens.size())}, query_store);
+  return {request.device_hit, request.full_matched};
+}
+
+std::vector<Tokens> Linker::lookup(RequestId id, Tokens length) {
+  RequestState& request = state(id);
+  lookup_->run(request, length);
+  return request.restorable;
+}
+
+void Linker::drop_match(RequestId id) {
+  RequestState& request = state(id);
+  request.lock.release();
+  request.node = nullptr;
+  request.device_hit = Tokens{0};
+  request.restorable.clear();
+}
+
+const Node* Linker::node_at(const RequestState& request, Tokens boundary) const {
+  const Pages end = config_.geometry.pages(boundary);
+  const TreePath path =
+      tree_->walk(request.namespace_hash, std::span(request.hashes).first(end.index()));
+  return tree_->node_ending_at(path, end);
+}
+
+bool Linker::fits(RequestId id, Tokens boundary) const {
+  if (!rank_.has(Component::mamba)) return true;
+  const RequestState& request = state(id);
+  std::int64_t demand = request.q.empty() ? 1 : 0;
+  std::int64_t supply = (pools_.pool(Component::mamba).free() + tree_->evictable_states()).value();
+  if (boundary > request.device_hit) {
+    const Node* node = node_at(request, boundary);
+    const bool has_state = node != nullptr && node->has_state();
+    if (!has_state) ++demand;
+    // The boundary's own state is what the request wants to keep.
+    if (has_state && node->state_locks == 0) --supply;
+  }
+  return demand <= supply;
+}
+
+bool Linker::load(RequestId id, Tokens boundary) { return load_->run(state(id), boundary); }
+
+void Linker::abort(RequestId id) { load_->abort(state(id)); }
+
+bool Linker::secure_private_slot(RequestId id) { return load_->secure_private_slot(state(id)); }
+
+void Linker::commit_load(RequestId id, Tokens boundary) {
+  RequestState& request = state(id);
+  const LoadId load = loads_->next_id();
+  insert_->prepare(request, boundary);
+  const InsertOutcome inserted = insert_->insert_load(request, boundary, load);
+  commit_->commit_load(request, boundary, inserted, load);
+}
+
+void Linker::commit_hit(RequestId id) { commit_->commit_hit(state(id)); }
+
+void Linker::commit_empty(RequestId id) { commit_->commit_empty(state(id)); }
+
+void Linker::start_loads() { loads_->start_batch(); }
+
+// ---------------------------------------------------------------- forwards
+
+Tokens Linker::reserve(RequestId id, Tokens start, Tokens count) {
+  RequestState& request = state(id);
+  window_->run(request, start);
+  const Pages wanted = config_.geometry.pages_touched(start + count);
+  Pages covered = grow(request, Component::full, wanted);
+  if (rank_.has(Component::swa)) covered = std::min(covered, grow(request, Component::swa, wanted));
+  return std::clamp(config_.geometry.tokens(covered) - start, Tokens{0}, count);
+}
+
+Pages Linker::grow(RequestState& request, Component component, Pages wanted) {
+  std::vector<Row>& table = component == Component::full ? request.full : request.swa;
+  OwnedRows& own = component == Component::full ? request.own_full : request.own_swa;
+  const Pages have{static_cast<std::int64_t>(table.size())};
+  if (!rank_.has(component) || have >= wanted) return std::max(have, wanted);
+  OwnedRows rows = allocator_->allocate_up_to(request.id, component, Rows{(wanted - have).value()},
+                                              Purpose::forward);
+  table.insert(table.end(), rows.rows().begin(), rows.rows().end());
+  own.append(std::move(rows));
+  return Pages{static_cast<std::int64_t>(table.size())};
+}
+
+std::vector<SnapshotView> Linker::track(RequestId id, Tokens start, Tokens end, bool decode) {
+  RequestState& request = state(id);
+  return decode ? checkpoints_->track_decode(request, end)
+                : checkpoints_->track_prefill(request, start, end);
+}
+
+RequestTables Linker::begin_forward(RequestId id) {
+  RequestState& request = state(id);
+  request.awaited.clear();
+  for (const Node* n = request.node; n != nullptr; n = n->parent) {
+    for (LoadId load : n->loading) {
+      if (std::ranges::find(request.awaited, load) == request.awaited.end()) {
+        request.awaited.push_back(load);
+      }
+    }
+  }
+  return {request.full, request.swa, request.q.empty() ? kTrapRow : request.q.row()};
+}
+
+void Linker::before_layer(RequestId id, LayerId layer,
+                          const std::function<void(std::span<std::byte>)>& clear) {
+  RequestState& request = state(id);
+  cow_->before_layer(request, layer, request.awaited, clear);
+  loads_->wait_for_layer(StreamKind::compute, layer, request.awaited);
+}
+
+void Linker::accepted(RequestId id, Tokens end, bool decode) {
+  RequestState& request = state(id);
+  cow_->done(request);
+  checkpoints_->written(request, end);
+  if (decode) checkpoints_->supersede(request);
+}
+
+// ---------------------------------------------------------------- chunk end, finish, retract
+
+bool Linker::path_is_loading(RequestState& request, Tokens depth) {
+  const Pages end = config_.geometry.pages(depth);
+  const TreePath path =
+      tree_->walk(request.namespace_hash, std::span(request.hashes).first(end.index()));
+  return std::ranges::any_of(path.nodes, [](const Node* node) { return !node->loading.empty(); });
+}
+
+std::vector<Checkpoint> Linker::chunk_checkpoints(RequestState& request, Tokens fed) {
+  if (rank_.has(Component::mamba)) return checkpoints_->donate_chunk_end(request);
+  std::vector<Checkpoint> checkpoints;
+  if (auto newest = newest_checkpoint(request, fed)) checkpoints.push_back(std::move(*newest));
+  return checkpoints;
+}
+
+std::optional<Checkpoint> Linker::newest_checkpoint(RequestState& request, Tokens fed) {
+  if (rank_.has(Component::mamba)) return checkpoints_->donate_newest(request, fed);
+  const Tokens depth = config_.geometry.page_floor(fed);
+  if (depth <= config_.geometry.tokens(request.own_from)) return std::nullopt;
+  return Checkpoint{depth, {}, true, false};
+}
+
+void Linker::chunk_end(RequestId id, std::span<const TokenId> tokens, Tokens fed, bool last_chunk) {
+  RequestState& request = state(id);
+  name_pages(request, tokens);
+  if (!path_is_loading(request, fed)) {
+    for (Checkpoint& checkpoint : chunk_checkpoints(request, fed)) {
+      insert_->insert_own(request, std::move(checkpoint), fed, InsertCause::chunk_end);
+    }
+  }
+  if (last_chunk && request.node != nullptr) offload_->walk(id, *request.node);
+}
+
+bool Linker::finish(RequestId id, std::span<const TokenId> tokens, Tokens fed) {
+  RequestState& request = state(id);
+  name_pages(request, tokens);
+  if (path_is_loading(request, fed)) return false;
+  if (auto newest = newest_checkpoint(request, fed)) {
+    insert_->insert_own(request, std::move(*newest), fed, InsertCause::finish);
+  }
+  if (request.node != nullptr) offload_->walk(id, *request.node);
+  return true;
+}
+
+void Linker::retract(RequestId id, std::span<const TokenId> tokens, Tokens fed) {
+  RequestState& request = state(id);
+  name_pages(request, tokens);
+  if (path_is_loading(request, fed)) return;
+  if (auto newest = newest_checkpoint(request, fed)) {
+    insert_->insert_own(request, std::move(*newest), fed, InsertCause::retract);
+  }
+}
+
+// ---------------------------------------------------------------- transfers
+
+void Linker::pump() {
+  loads_->pump();
+  offloads_->pump();
+}
+
+std::optional<FinishedLoad> Linker::oldest_finished_load() const {
+  return loads_->oldest_finished();
+}
+
+void Linker::settle_load(LoadId load, bool good) { loads_->settle(load, good); }
+
+std::optional<FinishedOffload> Linker::oldest_finished_offload() const {
+  return offloads_->oldest_finished();
+}
+
+void Linker::settle_offload(OffloadId offload, bool good) { offloads_->settle(offload, good); }
+
+bool Linker::transfers_pending() const { return loads_->size() + offloads_->size() > 0; }
+
+// ---------------------------------------------------------------- eviction and flush
+
+void Linker::evict(Component component, Rows count) {
+  if (rank_.has(component)) tree_->evict(component, count, EvictionCause::asked);
+}
+
+void Linker::evict_at(Component component, const RequestNamespace& names,
+                      std::span<const TokenId> tokens, Tokens at) {
+  const Pages end = config_.geometry.pages(at);
+  const std::vector<PageHash> hashes =
+      keys_->page_hashes(namespace_of(names), tokens.first(config_.geometry.tokens(end).index()));
+  const TreePath path = tree_->walk(namespace_of(names), hashes);
+  if (!rank_.has(component) || path.matched < end || end == Pages{0}) return;
+  Node& node = *path.nodes.back();
+  if (component == Component::mamba && node.end() != end) return;
+  if (tree_->may_evict(node, component)) tree_->evict_from(node, component, EvictionCause::asked);
+}
+
+void Linker::flush() {
+  CHECK("linker.flush.drained", requests_.empty() && !transfers_pending());
+  tree_->clear();
+  rank_.emit(kNoRequest, CacheFlushed{});
+}
+
+}  // namespace lockstep
