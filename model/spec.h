@@ -25,6 +25,7 @@ struct ModelSpec {
   bool contiguous_rows = true;
   std::optional<Tokens> swa_page;  // a page size of the SWA pool that differs from the FULL pool's
   std::string source;              // where it was named, for errors
+  bool operator==(const ModelSpec&) const = default;
 };
 
 }  // namespace lockstep::model

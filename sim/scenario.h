@@ -20,6 +20,7 @@ struct StoreSpec {
   std::int64_t capacity_mib = 256;
   double latency_us = 50;
   double gigabytes_per_s = 45;
+  bool operator==(const StoreSpec&) const = default;
 };
 
 enum class ScheduleMode { fifo, random, priority, depth_first };
@@ -27,12 +28,14 @@ struct ScheduleSpec {
   ScheduleMode mode = ScheduleMode::fifo;
   std::int64_t depth = 2;
   double jitter = 0.2;
+  bool operator==(const ScheduleSpec&) const = default;
 };
 
 // {"random": n, "seed": s}: token i = 1 + (i-th output of splitmix64(seed)) mod (vocab - 1).
 struct RandomTokens {
   Tokens count;
   std::uint64_t seed = 0;
+  bool operator==(const RandomTokens&) const = default;
 };
 struct PromptSpec {
   // Exactly one of these starts the prompt ...
@@ -43,6 +46,7 @@ struct PromptSpec {
   // ... of which the first `take` tokens are kept, and these follow.
   std::optional<Tokens> take;
   std::vector<RandomTokens> then;
+  bool operator==(const PromptSpec&) const = default;
 };
 
 enum class Point { matched, looked_up, loaded, committed, landed, copied, first_token, finished };
@@ -53,19 +57,25 @@ struct SubmitStep {
   Tokens decode;
   std::optional<std::string> extra_key;
   std::optional<std::string> cache_salt;
+  bool operator==(const SubmitStep&) const = default;
 };
 struct RunStep {
   bool idle = false;
   std::optional<std::int64_t> steps;
   std::optional<std::pair<std::string, Point>> until;  // request, point
+  bool operator==(const RunStep&) const = default;
 };
-struct FlushStep {};  // the device's tree
+struct FlushStep {  // the device's tree
+  bool operator==(const FlushStep&) const = default;
+};
 struct HoldStep {
   std::string request;
   Point at = Point::looked_up;
+  bool operator==(const HoldStep&) const = default;
 };
 struct ReleaseStep {
   std::string request;
+  bool operator==(const ReleaseStep&) const = default;
 };
 // {"evict": {"from": "device"|"store", "component": c, "count": n | "prompt": p, "at": tokens, "rank": r}}
 struct EvictStep {
@@ -75,6 +85,7 @@ struct EvictStep {
   std::optional<std::int64_t> count;
   std::optional<std::string> prompt;
   std::optional<Tokens> at;
+  bool operator==(const EvictStep&) const = default;
 };
 struct ForkStep {
   std::string request;  // of which the first `at` tokens of prompt + output are taken
@@ -84,12 +95,15 @@ struct ForkStep {
   Tokens decode;
   std::optional<std::string> extra_key;
   std::optional<std::string> cache_salt;
+  bool operator==(const ForkStep&) const = default;
 };
 struct CancelStep {
   std::string request;
+  bool operator==(const CancelStep&) const = default;
 };
 struct RetractStep {
   std::string request;
+  bool operator==(const RetractStep&) const = default;
 };
 struct RestartStep {
   bool engine = false;
@@ -97,6 +111,7 @@ struct RestartStep {
   std::optional<CacheConfig> cache;        // the complete new cache configuration
   bool store = false;
   bool keep = true;                        // the store's data
+  bool operator==(const RestartStep&) const = default;
 };
 using Step = std::variant<SubmitStep, RunStep, FlushStep, HoldStep, ReleaseStep, EvictStep, ForkStep, CancelStep,
                           RetractStep, RestartStep>;
@@ -108,6 +123,7 @@ struct FaultAction {
   std::int64_t number = 0;
   std::string request;    // cancel, retract
   Component pool = Component::full;  // shrink
+  bool operator==(const FaultAction&) const = default;
 };
 struct FaultSpec {
   FaultPhase on = FaultPhase::load;
@@ -119,12 +135,14 @@ struct FaultSpec {
   std::optional<std::int64_t> nth = 1;  // none: every matching occurrence ("all")
   FaultAction action;
   std::optional<RestartStep> restart;  // {"restart": ...}
+  bool operator==(const FaultSpec&) const = default;
 };
 
 // A number means equal, {"min", "max"} a range; text and booleans mean equal; null means null.
 struct NumberRange {
   std::optional<double> min;
   std::optional<double> max;
+  bool operator==(const NumberRange&) const = default;
 };
 using ExpectedValue = std::variant<std::nullptr_t, bool, std::string, NumberRange>;
 using ExpectedFields = std::map<std::string, ExpectedValue>;  // nested fields by path: "loaded_rows.full"
@@ -134,6 +152,7 @@ struct ExpectedEvent {
   std::string event;
   std::optional<std::string> request;
   std::map<std::string, std::variant<std::int64_t, std::string>> fields;
+  bool operator==(const ExpectedEvent&) const = default;
 };
 struct ExpectSpec {
   std::optional<bool> pass;  // "verdict"
@@ -142,6 +161,7 @@ struct ExpectSpec {
   std::optional<std::vector<std::string>> violations_at_least;  // a subset
   ExpectedFields counters;
   std::vector<ExpectedEvent> events;  // a subsequence
+  bool operator==(const ExpectSpec&) const = default;
 };
 
 struct Scenario {
@@ -159,6 +179,7 @@ struct Scenario {
   std::vector<FaultSpec> faults;
   std::vector<std::string> defects;
   std::optional<ExpectSpec> expect;
+  bool operator==(const Scenario&) const = default;
 };
 
 }  // namespace lockstep::sim

@@ -27,6 +27,7 @@ struct CacheConfig {
   OverlapPolicy overlap = OverlapPolicy::per_layer;
   ReoffloadPolicy reoffload = ReoffloadPolicy::per_component;
   ObjectOrder object_order = ObjectOrder::ascending;
+  bool operator==(const CacheConfig&) const = default;
 };
 
 }  // namespace lockstep
