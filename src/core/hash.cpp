@@ -10,11 +10,10 @@ namespace lockstep {
 
 std::string PageHash::hex() const {
   constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (std::byte byte : bytes) {
-    text.push_back(digits[static_cast<unsigned>(byte) >> 4]);
-    text.push_back(digits[static_cast<unsigned>(byte) & 15u]);
+  std::string text(bytes.size() * 2, '0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    text[2 * i] = digits[static_cast<unsigned>(bytes[i]) >> 4];
+    text[2 * i + 1] = digits[static_cast<unsigned>(bytes[i]) & 15u];
   }
   return text;
 }

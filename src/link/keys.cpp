@@ -54,7 +54,9 @@ std::vector<PageHash> KeyScheme::page_hashes(const PageHash& previous,
 }
 
 std::string KeyScheme::object_key(const PageHash& hash, Component component) const {
-  std::string key = hash.hex();
+  std::string key;
+  key.reserve(96);
+  key += hash.hex();
   key += '/';
   key += name(component);
   key += '/';
