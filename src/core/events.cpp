@@ -70,9 +70,16 @@ class Fields {
     visitor_.numbers(field, scratch_);
     return *this;
   }
-  // How many records follow in a list of records.
-  Fields& add_size(std::string_view field, std::size_t size) {
-    return number(field, static_cast<std::int64_t>(size));
+  // Calls visit_one for each record of a list.
+  template <class Record, class VisitOne>
+  Fields& add_records(std::string_view list, std::span<const Record> records, VisitOne visit_one) {
+    visitor_.records(list, std::ssize(records));
+    for (const Record& record : records) {
+      visitor_.begin_record();
+      visit_one(record, *this);
+      visitor_.end_record();
+    }
+    return *this;
   }
 
  private:
@@ -87,31 +94,26 @@ class Fields {
 
 // ---------------------------------------------------------------- records inside events
 
-void visit_transfers(std::span<const TransferView> transfers, Fields& fields) {
-  fields.add_size("transfers", transfers.size());
-  for (const TransferView& transfer : transfers) {
-    fields.add("component", transfer.component)
-        .add("rows", transfer.rows)
-        .add("hashes", transfer.hashes)
-        .add("pages", transfer.pages);
-  }
+void visit_transfer(const TransferView& transfer, Fields& fields) {
+  fields.add("component", transfer.component)
+      .add("rows", transfer.rows)
+      .add("hashes", transfer.hashes)
+      .add("pages", transfer.pages);
 }
 
-void visit_segments(std::span<const SegmentView> segments, Fields& fields) {
-  fields.add_size("segments", segments.size());
-  for (const SegmentView& segment : segments) {
-    fields.add("request", segment.request)
-        .add("start", segment.start)
-        .add("tokens", segment.tokens)
-        .add("full", segment.full)
-        .add("swa", segment.swa)
-        .add("q", segment.q)
-        .add_size("snapshots", segment.snapshots.size());
-    for (const SnapshotView& snapshot : segment.snapshots) {
-      fields.add("depth", snapshot.depth).add("slot", snapshot.slot);
-    }
-    fields.add("outputs", segment.outputs);
-  }
+void visit_snapshot(const SnapshotView& snapshot, Fields& fields) {
+  fields.add("depth", snapshot.depth).add("slot", snapshot.slot);
+}
+
+void visit_segment(const SegmentView& segment, Fields& fields) {
+  fields.add("request", segment.request)
+      .add("start", segment.start)
+      .add("tokens", segment.tokens)
+      .add("full", segment.full)
+      .add("swa", segment.swa)
+      .add("q", segment.q)
+      .add_records("snapshots", segment.snapshots, visit_snapshot)
+      .add("outputs", segment.outputs);
 }
 
 // ---------------------------------------------------------------- requests
@@ -203,11 +205,18 @@ void visit(const Committed& event, Fields& fields) {
       .add("from_load", event.from_load);
 }
 void visit(const LoadQueued& event, Fields& fields) {
-  fields.add("load", event.load).add("boundary", event.boundary);
-  visit_transfers(event.transfers, fields);
+  fields.add("load", event.load)
+      .add("boundary", event.boundary)
+      .add_records("transfers", event.transfers, visit_transfer);
 }
 void visit(const LoadStarted& event, Fields& fields) {
   fields.add("load", event.load);
+}
+void visit(const LayerLanded& event, Fields& fields) {
+  fields.add("load", event.load).add("layer", event.layer);
+}
+void visit(const LayerLanded& event, Fields& fields) {
+  fields.add("load", event.load).add("layer", event.layer);
 }
 void visit(const LoadFinished& event, Fields& fields) {
   fields.add("load", event.load).add("good", event.good);
@@ -222,12 +231,10 @@ void visit(const SlotCleared& event, Fields& fields) {
 // ---------------------------------------------------------------- forwards
 
 void visit(const ForwardLaunched& event, Fields& fields) {
-  fields.add("forward", event.forward);
-  visit_segments(event.segments, fields);
+  fields.add("forward", event.forward).add_records("segments", event.segments, visit_segment);
 }
 void visit(const ForwardAccepted& event, Fields& fields) {
-  fields.add("forward", event.forward);
-  visit_segments(event.segments, fields);
+  fields.add("forward", event.forward).add_records("segments", event.segments, visit_segment);
 }
 void visit(const CheckpointTracked& event, Fields& fields) {
   fields.add("depth", event.depth).add("slot", event.slot);
@@ -277,8 +284,9 @@ void visit(const LockReleased& event, Fields& fields) {
 // ---------------------------------------------------------------- offload and store
 
 void visit(const OffloadQueued& event, Fields& fields) {
-  fields.add("offload", event.offload).add("node", event.node);
-  visit_transfers(event.transfers, fields);
+  fields.add("offload", event.offload)
+      .add("node", event.node)
+      .add_records("transfers", event.transfers, visit_transfer);
 }
 void visit(const OffloadFinished& event, Fields& fields) {
   fields.add("offload", event.offload).add("good", event.good);
@@ -298,18 +306,18 @@ void visit(const StoreRemoved& event, Fields& fields) {
 void visit(const StoreCleared&, Fields&) {}
 
 // In the order of EventBody's alternatives.
-constexpr std::array<std::string_view, 43> kEventNames{
-    "step_begun",        "request_submitted", "request_refused",    "token_accepted",
-    "request_retracted", "request_finished",  "request_cancelled",  "cache_flushed",
-    "engine_restarted",  "matched",           "looked_up",          "voted",
-    "gave_up",           "allocation_failed", "load_planned",       "load_aborted",
-    "prepared",          "inserted",          "committed",          "load_queued",
-    "load_started",      "load_finished",     "copy_executed",      "slot_cleared",
-    "forward_launched",  "forward_accepted",  "checkpoint_tracked", "rows_allocated",
-    "rows_freed",        "rows_released",     "node_created",       "node_split",
-    "node_removed",      "evicted",           "lock_taken",         "lock_released",
-    "offload_queued",    "offload_finished",  "offload_walked",     "stored_flag_set",
-    "store_put",         "store_removed",     "store_cleared"};
+constexpr std::array<std::string_view, 44> kEventNames{
+    "step_begun",        "request_submitted", "request_refused",   "token_accepted",
+    "request_retracted", "request_finished",  "request_cancelled", "cache_flushed",
+    "engine_restarted",  "matched",           "looked_up",         "voted",
+    "gave_up",           "allocation_failed", "load_planned",      "load_aborted",
+    "prepared",          "inserted",          "committed",         "load_queued",
+    "load_started",      "layer_landed",      "load_finished",     "copy_executed",
+    "slot_cleared",      "forward_launched",  "forward_accepted",  "checkpoint_tracked",
+    "rows_allocated",    "rows_freed",        "rows_released",     "node_created",
+    "node_split",        "node_removed",      "evicted",           "lock_taken",
+    "lock_released",     "offload_queued",    "offload_finished",  "offload_walked",
+    "stored_flag_set",   "store_put",         "store_removed",     "store_cleared"};
 static_assert(kEventNames.size() == std::variant_size_v<EventBody>);
 
 }  // namespace

@@ -166,6 +166,10 @@ struct LoadQueued {
 struct LoadStarted {  // its batch has been handed to the store
   LoadId load;
 };
+struct LayerLanded {  // the bytes of one layer of this load are in its rows
+  LoadId load;
+  LayerId layer;
+};
 struct LoadFinished {  // voted: all ranks, all transfers (engine decision, reported per rank)
   LoadId load;
   bool good = false;
@@ -301,7 +305,7 @@ struct StoreCleared {};  // engine: restarted without its data
 using EventBody =
     std::variant<StepBegun, RequestSubmitted, RequestRefused, TokenAccepted, RequestRetracted, RequestFinished,
                  RequestCancelled, CacheFlushed, EngineRestarted, Matched, LookedUp, Voted, GaveUp, AllocationFailed,
-                 LoadPlanned, LoadAborted, Prepared, Inserted, Committed, LoadQueued, LoadStarted, LoadFinished,
+                 LoadPlanned, LoadAborted, Prepared, Inserted, Committed, LoadQueued, LoadStarted, LayerLanded, LoadFinished,
                  CopyExecuted, SlotCleared, ForwardLaunched, ForwardAccepted, CheckpointTracked, RowsAllocated,
                  RowsFreed, RowsReleased, NodeCreated, NodeSplit, NodeRemoved, Evicted, LockTaken, LockReleased,
                  OffloadQueued, OffloadFinished, OffloadWalked, StoredFlagSet, StorePut, StoreRemoved, StoreCleared>;
@@ -320,7 +324,8 @@ std::string_view event_name(const EventBody& body);
 std::span<const std::string_view> event_names();
 
 // Receives each field of an event once, in declaration order; an absent optional is not visited. A list of records
-// (segments, snapshots, transfers) is its size, then the fields of each record.
+// (segments, snapshots, transfers) is its size, then the fields of each record; begin_record() and end_record() tell
+// where a record lies for those who want to know.
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
@@ -328,6 +333,9 @@ class FieldVisitor {
   virtual void text(std::string_view field, std::string_view value) = 0;
   virtual void numbers(std::string_view field, std::span<const std::int64_t> values) = 0;
   virtual void bytes(std::string_view field, std::span<const std::byte> value) = 0;
+  virtual void records(std::string_view list, std::int64_t size) { number(list, size); }
+  virtual void begin_record() {}
+  virtual void end_record() {}
 };
 void visit_fields(const EventBody& body, FieldVisitor& visitor);
 

@@ -61,6 +61,7 @@ TEST_CASE("an event is named after its struct, in snake case") {
   REQUIRE(event_name(Committed{}) == "committed");
   REQUIRE(event_name(LoadQueued{}) == "load_queued");
   REQUIRE(event_name(LoadStarted{}) == "load_started");
+  REQUIRE(event_name(LayerLanded{}) == "layer_landed");
   REQUIRE(event_name(LoadFinished{}) == "load_finished");
   REQUIRE(event_name(CopyExecuted{}) == "copy_executed");
   REQUIRE(event_name(SlotCleared{}) == "slot_cleared");
