@@ -215,9 +215,6 @@ void visit(const LoadStarted& event, Fields& fields) {
 void visit(const LayerLanded& event, Fields& fields) {
   fields.add("load", event.load).add("layer", event.layer);
 }
-void visit(const LayerLanded& event, Fields& fields) {
-  fields.add("load", event.load).add("layer", event.layer);
-}
 void visit(const LoadFinished& event, Fields& fields) {
   fields.add("load", event.load).add("good", event.good);
 }
