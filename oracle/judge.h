@@ -1,5 +1,5 @@
-// The oracle: observes a run and says what was wrong in it (semantics 9). It sees the system under test only through
-// core/events.h and core/inspect.h.
+// The oracle: observes a run and says what was wrong in it (semantics 9). It sees the system under
+// test only through core/events.h and core/inspect.h.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ namespace lockstep::oracle {
 struct JudgeConfig {
   Geometry geometry;  // page and track interval filled in
   CacheConfig cache;
-  const model::Model* model = nullptr;        // outlives the judge
-  std::string layout_fingerprint;             // as the linker's namespaces name it
-  std::vector<const Inspector*> ranks;        // one per rank; outlive the judge or the next reconfigure()
+  const model::Model* model = nullptr;  // outlives the judge
+  std::string layout_fingerprint;       // as the linker's namespaces name it
+  std::vector<const Inspector*> ranks;  // one per rank; outlive the judge or the next reconfigure()
   bool stop_at_first = false;
 };
 
@@ -29,10 +29,11 @@ class Judge : public Observer {
   ~Judge() override;
 
   void on_event(const Event& event) override;
-  // The engine was restarted: new ranks, perhaps another page size or model. What the store holds stays known.
+  // The engine was restarted: new ranks, perhaps another page size or model. What the store holds
+  // stays known.
   void reconfigure(JudgeConfig config);
-  // Full check of conservation, tree, store and reuse. `quiescent`: nothing runs, loads or is being offloaded, so the
-  // strict rules hold too (C5, D1 of every row of the tree).
+  // Full check of conservation, tree, store and reuse. `quiescent`: nothing runs, loads or is being
+  // offloaded, so the strict rules hold too (C5, D1 of every row of the tree).
   void audit(bool quiescent);
   // At the end of a run: requests that neither completed nor were cancelled or refused (L1, L2).
   void end_of_run();

@@ -1,0 +1,278 @@
+#include "oracle/data_checks.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lockstep::oracle {
+
+namespace {
+
+Tokens end_of(const SegmentView& segment) {
+  return segment.start + Tokens{static_cast<std::int64_t>(segment.tokens.size())};
+}
+
+std::string hex(std::uint64_t word) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text.push_back(digits[(word >> shift) & 15u]);
+  return text;
+}
+
+// Values of `size` bytes that differ between two outputs of equal length.
+std::uint64_t count_differing(std::span<const std::byte> a, std::span<const std::byte> b,
+                              std::size_t size) {
+  std::uint64_t differing = 0;
+  for (std::size_t at = 0; at + size <= a.size(); at += size) {
+    differing += std::memcmp(&a[at], &b[at], size) != 0;
+  }
+  return differing;
+}
+
+}  // namespace
+
+void DataChecks::before(const Event& event) {
+  if (const auto* finished = std::get_if<LoadFinished>(&event.body)) {
+    if (finished->good) check_load(event, *finished);
+  }
+}
+
+void DataChecks::after(const Event& event) {
+  if (const auto* accepted = std::get_if<ForwardAccepted>(&event.body)) {
+    for (const SegmentView& segment : accepted->segments) check_segment(event, segment);
+  } else if (const auto* inserted = std::get_if<Inserted>(&event.body)) {
+    if (inserted->cause != InsertCause::load) check_inserted(event, *inserted);
+  } else if (const auto* committed = std::get_if<Committed>(&event.body)) {
+    boundaries_[{event.rank, event.request}] = committed->boundary;
+    prepared_.erase({event.rank, event.request});
+  } else if (const auto* copied = std::get_if<CopyExecuted>(&event.body)) {
+    const auto boundary = boundaries_.find({event.rank, event.request});
+    if (boundary != boundaries_.end()) note_prepared(event, copied->q, boundary->second);
+  } else if (const auto* cleared = std::get_if<SlotCleared>(&event.body)) {
+    note_prepared(event, cleared->q, std::nullopt);
+  }
+}
+
+// `row`, said to hold `content`, against the digest that the replica kept.
+void DataChecks::check_row(RankId rank, RequestId request, Component component, Row row,
+                           ContentId content, std::string_view when) {
+  const RowDigests* expected = scene_.replica.digests(content);
+  if (expected == nullptr) return;
+  const std::span<const std::byte> bytes = scene_.inspector(rank).row_bytes(component, row);
+  ++scene_.verdict.tally.rows_compared;
+  const std::uint64_t digest = row_digest(bytes);
+  if (digest == expected->of[index(component)]) return;
+  const auto difference = scene_.replica.find_difference(component, content, bytes);
+  Where where{.row = row};
+  if (difference) where.layer = difference->layer;
+  const Tokens end = scene_.geometry().tokens(scene_.contents.pages(content));
+  scene_.findings.report("D1", rank, request,
+                         std::string(name(component)) + " as the from-scratch run leaves it at " +
+                             text(end) + " (" + std::string(when) + "), digest " +
+                             hex(expected->of[index(component)]),
+                         text(component, row) + " has digest " + hex(digest), where);
+}
+
+void DataChecks::check_load(const Event& event, const LoadFinished& finished) {
+  const auto load = scene_.ledger(event.rank).loads().find(finished.load);
+  if (load == scene_.ledger(event.rank).loads().end()) return;
+  const RequestRecord* request = scene_.requests.find(load->second.request);
+  if (request == nullptr || request->length() < load->second.boundary) return;
+  scene_.advance_replica(*request, load->second.boundary);
+  for (const TransferPart& part : load->second.parts) {
+    for (std::size_t i = 0; i < part.rows.size(); ++i) {
+      if (part.contents[i] == kNoContent) continue;
+      check_row(event.rank, request->id, part.component, part.rows[i], part.contents[i],
+                "when its load is good");
+    }
+    if (part.component == Component::full && event.rank == RankId{0}) {
+      const std::int64_t tokens =
+          scene_.geometry().page.value() * static_cast<std::int64_t>(part.rows.size());
+      scene_.verdict.tally.tokens_verified += static_cast<std::uint64_t>(tokens);
+    }
+  }
+}
+
+void DataChecks::check_inserted(const Event& event, const Inserted& inserted) {
+  const RequestRecord* request = scene_.requests.find(event.request);
+  if (request == nullptr) return;
+  const auto check_ranges = [&](Component component, std::span<const PageRange> ranges,
+                                std::span<const Row> rows) {
+    std::size_t next = 0;
+    for (const PageRange& range : ranges) {
+      for (Pages page = range.begin; page < range.end && next < rows.size(); ++page, ++next) {
+        if (rows[next] == kTrapRow || page.index() >= request->chain.size()) continue;
+        check_row(event.rank, event.request, component, rows[next], request->chain[page.index()],
+                  "at INSERT");
+      }
+    }
+  };
+  check_ranges(Component::full, inserted.full_adopted, inserted.full_adopted_rows);
+  check_ranges(Component::swa, inserted.swa_adopted, inserted.swa_adopted_rows);
+  if (inserted.state == kTrapRow || inserted.mamba_exist) return;
+  const ContentId content = scene_.requests.content_at(*request, inserted.end);
+  if (content != kNoContent) {
+    check_row(event.rank, event.request, Component::mamba, inserted.state, content, "at INSERT");
+  }
+}
+
+// ---------------------------------------------------------------- accepted forwards
+
+void DataChecks::check_segment(const Event& event, const SegmentView& segment) {
+  const RequestRecord* request = scene_.requests.find(segment.request);
+  if (request == nullptr || segment.tokens.empty() || request->length() < end_of(segment)) return;
+  scene_.advance_replica(*request, end_of(segment));
+  check_prepared_slot(event, *request);
+  if (scene_.geometry().has_full)
+    check_written_rows(event, segment, *request, Component::full, segment.full);
+  if (scene_.geometry().has_swa)
+    check_written_rows(event, segment, *request, Component::swa, segment.swa);
+  if (scene_.geometry().has_mamba) check_snapshots(event, segment, *request);
+  check_outputs(event, segment);
+  if (event.rank == RankId{0}) scene_.verdict.tally.tokens_verified += segment.tokens.size();
+}
+
+void DataChecks::note_prepared(const Event& event, Row q, std::optional<Tokens> boundary) {
+  const std::span<const std::byte> bytes =
+      scene_.inspector(event.rank).row_bytes(Component::mamba, q);
+  PreparedSlot prepared{q, boundary, row_digest(bytes), std::nullopt};
+  const RequestRecord* request = scene_.requests.find(event.request);
+  if (request != nullptr && boundary && *boundary <= request->length()) {
+    scene_.advance_replica(*request, *boundary);
+    const ContentId content = scene_.requests.content_at(*request, *boundary);
+    const auto difference = scene_.replica.find_difference(Component::mamba, content, bytes);
+    if (difference) prepared.differing_layer = difference->layer;
+  }
+  prepared_[{event.rank, event.request}] = prepared;
+}
+
+void DataChecks::check_prepared_slot(const Event& event, const RequestRecord& request) {
+  const auto found = prepared_.find({event.rank, request.id});
+  if (found == prepared_.end()) return;
+  const PreparedSlot prepared = found->second;
+  prepared_.erase(found);
+  std::uint64_t expected = scene_.replica.empty_state_digest();
+  if (prepared.boundary) {
+    const RowDigests* digests =
+        scene_.replica.digests(scene_.requests.content_at(request, *prepared.boundary));
+    if (digests == nullptr) return;
+    expected = digests->of[index(Component::mamba)];
+  }
+  ++scene_.verdict.tally.rows_compared;
+  if (prepared.digest == expected) return;
+  scene_.findings.report(
+      "D1", event.rank, request.id,
+      prepared.boundary
+          ? "Q holds the state after " + text(*prepared.boundary) + " once it was copied, digest " +
+                hex(expected)
+          : "Q holds the state of no tokens once it was cleared, digest " + hex(expected),
+      text(Component::mamba, prepared.q) + " had digest " + hex(prepared.digest),
+      {.layer = prepared.differing_layer, .row = prepared.q});
+}
+
+// With a forward in flight behind this one, rows of this plan may have been released since: those
+// are not judged.
+bool DataChecks::may_hold(const Event& event, Component component, Row row, RequestId request,
+                          ContentId content) const {
+  const RowRecord& record = scene_.ledger(event.rank).row(component, row);
+  if (record.owner == RowOwner::request) return record.request == request;
+  return record.owner == RowOwner::tree && record.content == content;
+}
+
+void DataChecks::check_written_rows(const Event& event, const SegmentView& segment,
+                                    const RequestRecord& request, Component component,
+                                    std::span<const Row> table) {
+  const Geometry& geometry = scene_.geometry();
+  const Tokens end = end_of(segment);
+  for (Tokens begin = segment.start; begin < end;) {
+    const Pages page = geometry.pages(begin);
+    const Tokens stop = std::min(end, geometry.tokens(page + Pages{1}));
+    const Row row = page.index() < table.size() ? table[page.index()] : kTrapRow;
+    const ContentId content =
+        page.index() < request.chain.size() ? request.chain[page.index()] : kNoContent;
+    if (row != kTrapRow && may_hold(event, component, row, segment.request, content)) {
+      ++scene_.verdict.tally.rows_compared;
+      const auto bytes = scene_.inspector(event.rank).row_bytes(component, row);
+      if (const auto difference =
+              scene_.replica.compare(segment.request, component, bytes, begin, stop)) {
+        scene_.findings.report(
+            "D1", event.rank, segment.request,
+            std::string(name(component)) + " tokens " + std::to_string(begin.value()) + " to " +
+                std::to_string(stop.value()) + " as the from-scratch run writes them",
+            text(component, row) + " differs from token " +
+                std::to_string(difference->token->value()),
+            {difference->layer, row, difference->token});
+      }
+    }
+    begin = stop;
+  }
+}
+
+void DataChecks::check_snapshots(const Event& event, const SegmentView& segment,
+                                 const RequestRecord& request) {
+  for (const SnapshotView& snapshot : segment.snapshots) {
+    if (snapshot.slot == kTrapRow || !Geometry::on_grid(snapshot.depth, scene_.geometry().page))
+      continue;
+    const ContentId content = scene_.requests.content_at(request, snapshot.depth);
+    if (content == kNoContent ||
+        !may_hold(event, Component::mamba, snapshot.slot, segment.request, content))
+      continue;
+    check_row(event.rank, segment.request, Component::mamba, snapshot.slot, content,
+              "when its forward is accepted");
+  }
+}
+
+void DataChecks::check_outputs(const Event& event, const SegmentView& segment) {
+  const std::span<const std::byte> expected =
+      scene_.replica.outputs(segment.request, segment.start, end_of(segment));
+  RequestComparison& comparison = scene_.verdict.requests[segment.request];
+  comparison.logprobs_compared += segment.tokens.size();
+  scene_.verdict.tally.logprobs_compared += segment.tokens.size();
+  if (segment.outputs.size() != expected.size()) {
+    scene_.findings.report("D2", event.rank, segment.request,
+                           std::to_string(expected.size()) + " bytes of outputs",
+                           std::to_string(segment.outputs.size()) + " bytes");
+    return;
+  }
+  if (std::memcmp(segment.outputs.data(), expected.data(), expected.size()) == 0) return;
+  const std::size_t value_bytes =
+      scene_.config.model->has_logits() ? sizeof(float) : sizeof(std::uint64_t);
+  comparison.differing_logprobs += count_differing(segment.outputs, expected, value_bytes);
+  const auto first =
+      std::mismatch(expected.begin(), expected.end(), segment.outputs.begin()).first -
+      expected.begin();
+  const std::size_t per_token = scene_.config.model->output_bytes().index();
+  const std::size_t token = static_cast<std::size_t>(first) / per_token;
+  const Tokens position = segment.start + Tokens{static_cast<std::int64_t>(token)};
+  scene_.findings.report("D2", event.rank, segment.request,
+                         "outputs of the from-scratch run, digest " +
+                             hex(row_digest(expected.subspan(token * per_token, per_token))),
+                         "token " + std::to_string(position.value()) + " has digest " +
+                             hex(row_digest(segment.outputs.subspan(token * per_token, per_token))),
+                         {.token = position});
+}
+
+// ---------------------------------------------------------------- at quiescence
+
+void DataChecks::audit(RankId rank, bool quiescent) {
+  if (!quiescent) return;
+  const RankLedger& ledger = scene_.ledger(rank);
+  scene_.inspector(rank).for_each_node([&](const NodeView& node) {
+    const LedgerNode* known = ledger.node(node.id);
+    if (node.is_root || known == nullptr || known->tip == kNoContent) return;
+    ContentId content = known->tip;
+    if (node.state != kTrapRow) {
+      check_row(rank, kNoRequest, Component::mamba, node.state, content, "at quiescence");
+    }
+    for (std::size_t page = node.hashes.size(); page-- > 0 && content != kNoContent;
+         content = scene_.contents.parent(content)) {
+      if (page < node.full.size() && node.full[page] != kTrapRow) {
+        check_row(rank, kNoRequest, Component::full, node.full[page], content, "at quiescence");
+      }
+      if (page < node.swa.size() && node.swa[page] != kTrapRow) {
+        check_row(rank, kNoRequest, Component::swa, node.swa[page], content, "at quiescence");
+      }
+    }
+  });
+}
+
+}  // namespace lockstep::oracle

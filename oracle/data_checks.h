@@ -1,0 +1,60 @@
+// Data: D1 and D2 (semantics 9).
+//
+// Verified bit for bit against the replica: every row that a good load filled, when it is voted
+// good; every KV row range, tracked state and output that a forward wrote, when its results are
+// accepted; Q as the copy or the clearing left it, once the first results after it are accepted;
+// rows and states when an INSERT makes them readable; every row of the tree at quiescence (D1).
+// Every output of an accepted forward (D2).
+//
+// Not verified: results that were dropped; Q while a forward advances it; bytes of a request's own
+// rows after they were accepted and before they are inserted. KL to fp64 (D3) belongs to the
+// numeric models' reference.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "oracle/checker.h"
+
+namespace lockstep::oracle {
+
+class DataChecks : public Checker {
+ public:
+  explicit DataChecks(const Scene& scene) : scene_(scene) {}
+  void before(const Event& event) override;
+  void after(const Event& event) override;
+  void audit(RankId rank, bool quiescent) override;
+
+ private:
+  // Q as the copy or the clearing left it, until a forward that used it is accepted.
+  struct PreparedSlot {
+    Row q;
+    std::optional<Tokens> boundary;  // none: cleared
+    std::uint64_t digest = 0;
+    std::optional<LayerId> differing_layer;
+  };
+
+  void check_load(const Event& event, const LoadFinished& finished);
+  void check_inserted(const Event& event, const Inserted& inserted);
+  void check_segment(const Event& event, const SegmentView& segment);
+  void check_prepared_slot(const Event& event, const RequestRecord& request);
+  void check_written_rows(const Event& event, const SegmentView& segment,
+                          const RequestRecord& request, Component component,
+                          std::span<const Row> table);
+  void check_snapshots(const Event& event, const SegmentView& segment,
+                       const RequestRecord& request);
+  void check_outputs(const Event& event, const SegmentView& segment);
+  void check_row(RankId rank, RequestId request, Component component, Row row, ContentId content,
+                 std::string_view when);
+  void note_prepared(const Event& event, Row q, std::optional<Tokens> boundary);
+  bool may_hold(const Event& event, Component component, Row row, RequestId request,
+                ContentId content) const;
+
+  const Scene& scene_;
+  std::map<std::pair<RankId, RequestId>, Tokens> boundaries_;  // of the last COMMIT
+  std::map<std::pair<RankId, RequestId>, PreparedSlot> prepared_;
+};
+
+}  // namespace lockstep::oracle

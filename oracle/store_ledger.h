@@ -1,0 +1,92 @@
+// What the external store holds, per rank and component, by the content that an object was put
+// from.
+//
+// Fed by offload and store events; object keys are read here, not made by the linker's code. It
+// survives a restart of the engine, as the store does.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/events.h"
+#include "core/inspect.h"
+#include "oracle/content.h"
+#include "oracle/rank_ledger.h"
+#include "oracle/specification.h"
+
+namespace lockstep::oracle {
+
+struct ObjectName {
+  PageHash hash;
+  Component component = Component::full;
+  RankId rank;
+  std::uint32_t ranks = 0;
+};
+// Reads hex(page hash) "/" component "/" rank "of" ranks; none if it is anything else.
+std::optional<ObjectName> parse_object_key(std::string_view key);
+
+struct StoredObject {
+  ContentId content = kNoContent;  // what it was put from
+  std::uint64_t digest = 0;        // of the row that it was put from
+};
+
+class StoreLedger {
+ public:
+  StoreLedger(const ContentTable& contents, std::size_t ranks);
+
+  // `ledger` and `inspector` are those of the event's rank; the ledger has applied the event.
+  void apply(const Event& event, const RankLedger& ledger, const Inspector& inspector);
+
+  // The engine was restarted: puts on their way count as failed.
+  void abandon_puts();
+
+  // The object under this hash, or null.
+  const StoredObject* object(RankId rank, Component component, const PageHash& hash) const;
+  const Holdings& holdings(RankId rank) const { return *ranks_[rank.index()]; }
+  // A store accepted a complete object of `content` at some time, even if it has lost it since.
+  bool was_accepted(RankId rank, Component component, ContentId content) const;
+  // The store had it or refused it, and does not have it now: losing it is nobody's fault.
+  bool is_excused(RankId rank, Component component, ContentId content) const;
+
+ private:
+  struct ContentState {
+    bool present = false;
+    bool accepted = false;
+    bool lost = false;
+  };
+  struct PutSource {
+    ContentId content = kNoContent;
+    Row row;
+  };
+  struct Shelf {
+    std::unordered_map<PageHash, StoredObject> objects;  // looked up only, never iterated
+    std::unordered_map<PageHash, PutSource> sources;     // of puts on their way; the same
+    std::vector<ContentState> states;                    // by content
+    ContentState& state(ContentId content);
+  };
+  struct Rank : Holdings {
+    std::array<Shelf, 3> shelves;
+    std::map<OffloadId, TransferRecord> offloads;
+    bool has(Component component, ContentId content) const override;
+  };
+
+  void queue(RankId rank, const OffloadQueued& queued, const RankLedger& ledger);
+  void finish(RankId rank, const OffloadFinished& finished);
+  static void mark_failed(Rank& rank, const TransferRecord& offload);
+  void put(const StorePut& put, const Inspector& inspector);
+  void remove(std::string_view key);
+  void clear();
+  Shelf* shelf(const ObjectName& name);
+  const ContentState* find_state(RankId rank, Component component, ContentId content) const;
+
+  const ContentTable& contents_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+}  // namespace lockstep::oracle
