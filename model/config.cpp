@@ -1,154 +1,55 @@
 #include "model/config.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
+#include <iterator>
+#include <span>
 
 #include "model/presets.h"
 
 namespace lockstep::model {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::size_t kMaxDepth = 8;
-constexpr std::size_t kMaxLayers = 512;
-constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
-constexpr std::int64_t kMaxVocab = std::int64_t{1} << 30;
-constexpr std::int64_t kMaxConvWidth = 64;
-
 struct MixerName {
   std::string_view name;
   Mixer mixer;
+  Arithmetic arithmetic;
 };
 constexpr MixerName kMixers[] = {
-    {"full", Mixer::full}, {"swa", Mixer::swa}, {"rec", Mixer::recurrent}};
+    {"full", Mixer::full, Arithmetic::fingerprint},
+    {"swa", Mixer::swa, Arithmetic::fingerprint},
+    {"rec", Mixer::recurrent, Arithmetic::fingerprint},
+    {"full", Mixer::full, Arithmetic::inkling},
+    {"swa", Mixer::swa, Arithmetic::inkling},
+};
+
+// The head sizes that the attention kernels are compiled for.
+constexpr std::array<std::int64_t, 6> kHeadDims{4, 8, 16, 32, 64, 128};
 
 std::string_view mixer_name(Mixer mixer) {
-  for (const MixerName& entry : kMixers) {
-    if (entry.mixer == mixer) return entry.name;
-  }
-  return "?";
+  const auto entry = std::find_if(std::begin(kMixers), std::end(kMixers),
+                                  [&](const MixerName& e) { return e.mixer == mixer; });
+  return entry->name;
 }
 
-Result<Mixer> parse_mixer(const std::string& name, const std::string& where) {
+Result<Mixer> parse_mixer(const std::string& name, Arithmetic arithmetic,
+                          const std::string& where) {
   std::string expected;
   for (const MixerName& entry : kMixers) {
+    if (entry.arithmetic != arithmetic) continue;
     if (entry.name == name) return entry.mixer;
     expected += (expected.empty() ? "\"" : ", \"") + std::string(entry.name) + "\"";
   }
   return Error{where + ": unknown layer \"" + name + "\", expected one of " + expected};
 }
 
-// Reads the members of one object; remembers the first error, so that a caller lists its fields and
-// then asks.
-class Fields {
- public:
-  Fields(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
-
-  void number(const char* key, std::int64_t low, std::int64_t high, std::int64_t& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_number_integer() || *member < low || *member > high) {
-      return fail(key, member->dump(),
-                  "an integer from " + std::to_string(low) + " to " + std::to_string(high));
-    }
-    value = member->get<std::int64_t>();
-  }
-
-  void boolean(const char* key, bool& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_boolean()) return fail(key, member->dump(), "true or false");
-    value = member->get<bool>();
-  }
-
-  void text(const char* key, std::string& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_string()) return fail(key, member->dump(), "a string");
-    value = member->get<std::string>();
-  }
-
-  void texts(const char* key, std::vector<std::string>& values) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    const bool strings =
-        member->is_array() &&
-        std::all_of(member->begin(), member->end(), [](const Json& e) { return e.is_string(); });
-    if (!strings) return fail(key, member->dump(), "an array of strings");
-    values = member->get<std::vector<std::string>>();
-  }
-
-  // After the last field: the first error, or the first member that no field asked for.
-  Result<void> finish() const {
-    if (error_) return *error_;
-    for (const auto& [key, value] : object_.items()) {
-      if (known_.count(key) == 0) return Error{source_ + ": /" + key + ": unknown key"};
-    }
-    return {};
-  }
-
- private:
-  const Json* find(const char* key) {
-    known_.insert(key);
-    const auto member = object_.find(key);
-    return member == object_.end() ? nullptr : &*member;
-  }
-
-  void fail(const char* key, const std::string& found, const std::string& expected) {
-    if (error_) return;
-    error_ =
-        Error{source_ + ": /" + key + ": found " + found.substr(0, 80) + ", expected " + expected};
-  }
-
-  const Json& object_;
-  std::string source_;
-  std::set<std::string> known_;
-  std::optional<Error> error_;
-};
-
-// Parses `text`, refusing what nlohmann lets through: duplicate keys and deep nesting.
-Result<Json> parse_object(std::string_view text, const std::string& source) {
-  std::vector<std::set<std::string>> open;
-  std::string refused;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (static_cast<std::size_t>(depth) > kMaxDepth) refused = "nested deeper than 8 levels";
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
-      refused = "duplicate key \"" + value.get<std::string>() + "\"";
-    }
-    return refused.empty();
-  };
-  try {
-    Json json = Json::parse(text, watch);
-    if (!refused.empty()) return Error{source + ": " + refused};
-    if (!json.is_object()) return Error{source + ": expected a JSON object"};
-    return json;
-  } catch (const Json::exception& failure) {
-    return Error{source + ": not JSON: " + failure.what()};
-  }
-}
-
-Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
-                                        const std::string& source) {
-  std::vector<Mixer> mixers;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const Result<Mixer> mixer = parse_mixer(names[i], source + ": /layers/" + std::to_string(i));
-    if (!mixer) return mixer.error();
-    mixers.push_back(*mixer);
-  }
-  return mixers;
-}
-
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return Error{path + ": cannot read this model file"};
-  return text.str();
+  if (!file) return Error{path + ": cannot read this model file"};
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
 Result<ModelConfig> named_config(const ModelSpec& spec) {
@@ -157,7 +58,7 @@ Result<ModelConfig> named_config(const ModelSpec& spec) {
     if (preset.name == spec.preset) return parse_model_config(preset.json, spec.preset);
     known += " " + std::string(preset.name);
   }
-  if (spec.preset.find(".json") != std::string::npos) {
+  if (spec.preset.ends_with(".json")) {
     const Result<std::string> text = read_file(spec.preset);
     return text ? parse_model_config(*text, spec.preset) : Result<ModelConfig>(text.error());
   }
@@ -166,37 +67,48 @@ Result<ModelConfig> named_config(const ModelSpec& spec) {
                known};
 }
 
-Result<void> check_range(const ModelConfig& config, const char* what, std::int64_t value,
-                         std::int64_t low, std::int64_t high) {
-  if (value >= low && value <= high) return {};
-  return Error{"model " + config.name + ": " + what + " " + std::to_string(value) + ", expected " +
-               std::to_string(low) + " to " + std::to_string(high)};
+struct Range {
+  const char* what;
+  std::int64_t value;
+  std::int64_t low;
+  std::int64_t high;
+};
+
+Result<void> check_ranges(const ModelConfig& config, std::span<const Range> ranges) {
+  for (const Range& range : ranges) {
+    if (range.value >= range.low && range.value <= range.high) continue;
+    return Error{"model " + config.name + ": " + range.what + " " + std::to_string(range.value) +
+                 ", expected " + std::to_string(range.low) + " to " + std::to_string(range.high)};
+  }
+  return {};
 }
 
-Result<void> check_config(const ModelConfig& config) {
-  if (config.layers.empty() || config.layers.size() > kMaxLayers) {
-    return Error{"model " + config.name + ": " + std::to_string(config.layers.size()) +
-                 " layers, expected 1 to " + std::to_string(kMaxLayers)};
-  }
-  if (std::count(config.layers.begin(), config.layers.end(), Mixer::full) == 0) {
-    return Error{"model " + config.name +
-                 ": no \"full\" layer; the cache names every prefix by its FULL pages"};
-  }
-  struct Range {
-    const char* what;
-    std::int64_t value;
-    std::int64_t low;
-    std::int64_t high;
-  };
+// What the kernels' fixed orders need of the sizes.
+Result<void> check_shape(const ModelConfig& config) {
+  const DecoderShape& shape = config.shape;
   const Range ranges[] = {
-      {"window", config.window.value(), 1, kMaxTokens},
-      {"state_chunk", config.state_chunk.value(), 1, kMaxTokens},
-      {"vocab", config.vocab, 2, kMaxVocab},
-      {"conv_kernel", config.conv_width, 1, kMaxConvWidth},
+      {"hidden_size", shape.hidden, 1, kMaxWidth},
+      {"num_attention_heads", shape.heads, 1, kMaxWidth},
+      {"num_key_value_heads", shape.kv_heads, 1, shape.heads},
+      {"intermediate_size", shape.intermediate, 1, kMaxWidth},
+      {"d_rel", shape.relative_dim, 1, kMaxWidth},
   };
-  for (const Range& range : ranges) {
-    const Result<void> good = check_range(config, range.what, range.value, range.low, range.high);
-    if (!good) return good;
+  if (const Result<void> good = check_ranges(config, ranges); !good) return good;
+  const std::string model = "model " + config.name + ": ";
+  if (!std::has_single_bit(static_cast<std::uint64_t>(shape.heads))) {
+    return Error{model + "num_attention_heads " + std::to_string(shape.heads) +
+                 ", expected a power of two: heads are combined in a balanced tree"};
+  }
+  if (shape.heads % shape.kv_heads != 0) {
+    return Error{model + "num_key_value_heads " + std::to_string(shape.kv_heads) +
+                 ", expected a divisor of num_attention_heads"};
+  }
+  if (std::find(kHeadDims.begin(), kHeadDims.end(), shape.head_dim) == kHeadDims.end()) {
+    return Error{model + "head_dim " + std::to_string(shape.head_dim) +
+                 ", expected 4, 8, 16, 32, 64 or 128"};
+  }
+  if (!(shape.norm_eps > 0) || !(shape.logit_divisor > 0)) {
+    return Error{model + "rms_norm_eps and logits_mup_width_multiplier must be given"};
   }
   return {};
 }
@@ -212,40 +124,38 @@ void merge_state(const ModelSpec& spec, StateProperties& state) {
 
 }  // namespace
 
-Result<ModelConfig> parse_model_config(std::string_view text, std::string_view source) {
-  const std::string where(source);
-  const Result<Json> json = parse_object(text, where);
-  if (!json) return json.error();
-
-  ModelConfig config;
-  config.name = where;
-  std::string model_type;
-  std::vector<std::string> layers;
-  std::int64_t window = 1;
-  std::int64_t state_chunk = 1;
-  Fields fields(*json, where);
-  fields.text("model_type", model_type);
-  fields.texts("layers", layers);
-  fields.number("sliding_window", 1, kMaxTokens, window);
-  fields.number("state_chunk", 1, kMaxTokens, state_chunk);
-  fields.number("vocab_size", 2, kMaxVocab, config.vocab);
-  fields.number("conv_kernel", 1, kMaxConvWidth, config.conv_width);
-  fields.boolean("kv_scale", config.state.kv_scale);
-  fields.boolean("virtual_slots", config.state.virtual_slots);
-  fields.text("state_dtype", config.state.state_dtype);
-  fields.texts("extra_slot_state", config.state.extra_slot_state);
-  fields.boolean("contiguous_rows", config.state.contiguous_rows);
-  if (const Result<void> good = fields.finish(); !good) return good.error();
-  if (model_type != "fingerprint") {
-    return Error{where + ": /model_type: found \"" + model_type + "\", expected \"fingerprint\""};
+Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
+                                        Arithmetic arithmetic, const std::string& source) {
+  std::vector<Mixer> mixers;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string where = source + ": /layers/" + std::to_string(i);
+    const Result<Mixer> mixer = parse_mixer(names[i], arithmetic, where);
+    if (!mixer) return mixer.error();
+    mixers.push_back(*mixer);
   }
-  Result<std::vector<Mixer>> mixers = parse_mixers(layers, where);
-  if (!mixers) return mixers.error();
-  config.layers = std::move(*mixers);
-  config.window = Tokens{window};
-  config.state_chunk = Tokens{state_chunk};
-  if (const Result<void> good = check_config(config); !good) return good.error();
-  return config;
+  return mixers;
+}
+
+Result<void> check_config(const ModelConfig& config) {
+  if (config.layers.empty() || config.layers.size() > kMaxLayers) {
+    return Error{"model " + config.name + ": " + std::to_string(config.layers.size()) +
+                 " layers, expected 1 to " + std::to_string(kMaxLayers)};
+  }
+  if (std::count(config.layers.begin(), config.layers.end(), Mixer::full) == 0) {
+    return Error{"model " + config.name +
+                 ": no \"full\" layer; the cache names every prefix by its FULL pages"};
+  }
+  // The fingerprint model has a temporal part too; without convolutions a decoder would have no
+  // state at all.
+  const bool decoder = config.arithmetic != Arithmetic::fingerprint;
+  const Range ranges[] = {
+      {"window", config.window.value(), 1, kMaxTokens},
+      {"state_chunk", config.state_chunk.value(), 1, kMaxTokens},
+      {"vocab", config.vocab, 2, kMaxVocab},
+      {"conv_kernel_size", config.conv_width, decoder ? 2 : 1, kMaxConvWidth},
+  };
+  if (const Result<void> good = check_ranges(config, ranges); !good) return good;
+  return decoder ? check_shape(config) : Result<void>();
 }
 
 Result<ModelConfig> resolve_model_config(const ModelSpec& spec) {
@@ -253,7 +163,7 @@ Result<ModelConfig> resolve_model_config(const ModelSpec& spec) {
   if (!config) return config;
   const std::string where = spec.source.empty() ? "model " + spec.preset : spec.source;
   if (spec.layers) {
-    Result<std::vector<Mixer>> mixers = parse_mixers(*spec.layers, where);
+    Result<std::vector<Mixer>> mixers = parse_mixers(*spec.layers, config->arithmetic, where);
     if (!mixers) return mixers.error();
     config->layers = std::move(*mixers);
   }
@@ -265,8 +175,23 @@ Result<ModelConfig> resolve_model_config(const ModelSpec& spec) {
   return config;
 }
 
+namespace {
+
+std::string describe_shape(const ModelConfig& config) {
+  const DecoderShape& shape = config.shape;
+  return " hidden=" + std::to_string(shape.hidden) + " heads=" + std::to_string(shape.heads) + "/" +
+         std::to_string(shape.kv_heads) + "x" + std::to_string(shape.head_dim) +
+         " intermediate=" + std::to_string(shape.intermediate) +
+         " relative=" + std::to_string(shape.relative_dim) + "x" +
+         std::to_string(config.full_extent()) + " eps=" + shortest(shape.norm_eps) +
+         " divisor=" + shortest(shape.logit_divisor);
+}
+
+}  // namespace
+
 std::string describe(const ModelConfig& config) {
-  std::string text = "fingerprint-1 layers=";
+  const bool decoder = config.arithmetic != Arithmetic::fingerprint;
+  std::string text = decoder ? "inkling-1 layers=" : "fingerprint-1 layers=";
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     if (i > 0) text += ",";
     text += mixer_name(config.layers[i]);
@@ -274,8 +199,14 @@ std::string describe(const ModelConfig& config) {
   text += " window=" + std::to_string(config.window.value()) +
           " state_chunk=" + std::to_string(config.state_chunk.value()) +
           " vocab=" + std::to_string(config.vocab) +
-          " conv_kernel=" + std::to_string(config.conv_width);
-  return text;
+          " conv_kernel_size=" + std::to_string(config.conv_width);
+  return decoder ? text + describe_shape(config) : text;
+}
+
+std::string shortest(double value) {
+  std::array<char, 32> text{};
+  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
 }
 
 }  // namespace lockstep::model

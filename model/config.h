@@ -18,7 +18,7 @@ namespace lockstep::model {
 // recurrent mixer.
 enum class Mixer { full, swa, recurrent };
 
-enum class Arithmetic { fingerprint };
+enum class Arithmetic { fingerprint, inkling };
 
 // Properties of the cached state that decide whether a row can be copied as it is (semantics of the
 // start-up checks).
@@ -30,6 +30,23 @@ struct StateProperties {
   bool contiguous_rows = true;
 };
 
+// The sizes of a numeric decoder; all zero for the fingerprint model.
+struct DecoderShape {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;     // query heads
+  std::int64_t kv_heads = 0;  // divides heads
+  std::int64_t head_dim = 0;
+  std::int64_t intermediate = 0;  // of the MLP
+  std::int64_t relative_dim = 0;  // of a head's relative state, which mixes the bias profiles
+  std::int64_t full_extent = 0;   // distances with a bias in a full layer; 0: twice the window
+  float norm_eps = 0;
+  float logit_divisor = 0;  // of the final hidden state
+
+  std::int64_t query_width() const { return heads * head_dim; }
+  std::int64_t kv_width() const { return kv_heads * head_dim; }
+  std::int64_t relative_width() const { return heads * relative_dim; }
+};
+
 struct ModelConfig {
   std::string name;  // of the preset, or the file it was read from
   Arithmetic arithmetic = Arithmetic::fingerprint;
@@ -39,7 +56,22 @@ struct ModelConfig {
   std::int64_t vocab = 0;
   std::int64_t conv_width = 0;  // taps; a slot keeps the last conv_width - 1 inputs
   StateProperties state;
+  DecoderShape shape;
+
+  // How many distances, from 0 up, have a relative bias in a full layer and in any layer.
+  std::int64_t full_extent() const {
+    return shape.full_extent != 0 ? shape.full_extent : 2 * window.value();
+  }
+  std::int64_t bias_extent(LayerId layer) const {
+    return layers[layer.index()] == Mixer::swa ? window.value() : full_extent();
+  }
 };
+
+inline constexpr std::size_t kMaxLayers = 512;
+inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMaxVocab = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMaxConvWidth = 64;
+inline constexpr std::int64_t kMaxWidth = std::int64_t{1} << 16;
 
 // Reads a model file. An error names `source`, the JSON pointer, what was found and what was
 // expected.
@@ -47,6 +79,16 @@ Result<ModelConfig> parse_model_config(std::string_view text, std::string_view s
 
 // The preset or file that `spec` names, with its overrides applied and every value checked.
 Result<ModelConfig> resolve_model_config(const ModelSpec& spec);
+
+// The mixers by the names that model files and scenarios use; an error names the place in `source`.
+Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
+                                        Arithmetic arithmetic, const std::string& source);
+
+// An error names the property, its value and what was expected.
+Result<void> check_config(const ModelConfig& config);
+
+// The shortest text that reads back as the same number.
+std::string shortest(double value);
 
 // Every value that changes the arithmetic, as text.
 std::string describe(const ModelConfig& config);

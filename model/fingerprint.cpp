@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/random.h"
+#include "model/paged.h"
 
 namespace lockstep::model {
 namespace {
@@ -39,44 +40,7 @@ std::span<Word> words(std::span<std::byte> bytes) {
   return {reinterpret_cast<Word*>(bytes.data()), bytes.size() / sizeof(Word)};
 }
 
-// The words of one layer, by token position; remembers the page of the last access.
-class LayerRows {
- public:
-  LayerRows(const RowMemory& memory, std::span<const Row> table, Tokens page, LayerId layer)
-      : base_(memory.base + memory.layout->range_of(layer).offset.value()),
-        row_bytes_(memory.layout->row_bytes.value()),
-        table_(table),
-        page_(page.value()) {}
-
-  Word& at(std::int64_t position) {
-    if (position < begin_ || position >= begin_ + size_) seek(position);
-    return row_[position - begin_];
-  }
-
-  // The longest contiguous part of [begin, end) that starts at `begin`.
-  std::span<const Word> run(std::int64_t begin, std::int64_t end) {
-    const Word* first = &at(begin);
-    return {first, static_cast<std::size_t>(std::min(end, begin_ + size_) - begin)};
-  }
-
- private:
-  void seek(std::int64_t position) {
-    const std::int64_t index = position / page_;
-    CHECK("fingerprint.page_table", index >= 0 && static_cast<std::size_t>(index) < table_.size());
-    const std::size_t row = table_[static_cast<std::size_t>(index)].index();
-    row_ = reinterpret_cast<Word*>(base_ + row * static_cast<std::size_t>(row_bytes_));
-    begin_ = index * page_;
-    size_ = page_;
-  }
-
-  std::byte* base_;
-  std::int64_t row_bytes_;
-  std::span<const Row> table_;
-  std::int64_t page_;
-  Word* row_ = nullptr;
-  std::int64_t begin_ = 0;
-  std::int64_t size_ = 0;
-};
+using LayerRows = PagedLayer<Word>;
 
 // fold(t) for t = start, start + 1, ...: a running sum, because a sum modulo 2^64 can also be taken
 // back exactly.
@@ -108,17 +72,16 @@ class Fold {
   }
 
  private:
-  Word term(std::int64_t position) { return rows_.at(position) * position_factor(position); }
+  Word term(std::int64_t position) { return *rows_.at(position) * position_factor(position); }
 
   void add_own(std::int64_t begin, std::int64_t end) {
     while (begin < end) {
-      const std::span<const Word> run = rows_.run(begin, end);
+      const std::int64_t count = rows_.contiguous(begin, end);
+      const Word* run = rows_.at(begin);
       Word sum = 0;
-      for (std::size_t i = 0; i < run.size(); ++i) {
-        sum += run[i] * position_factor(begin + static_cast<std::int64_t>(i));
-      }
+      for (std::int64_t i = 0; i < count; ++i) sum += run[i] * position_factor(begin + i);
       own_ += sum;
-      begin += static_cast<std::int64_t>(run.size());
+      begin += count;
     }
   }
 
@@ -232,15 +195,15 @@ void Fingerprint::attend(LayerId layer, const Segment& segment, const Memory& me
   const std::int64_t start = segment.start.value();
 
   LayerRows rows(memory.of(full ? Component::full : Component::swa),
-                 full ? segment.full : segment.swa, memory.page, layer);
+                 full ? segment.full : segment.swa, memory.page, layer, 1, 0);
   Fold fold(rows, cache_page_.value(), window, start);
-  Word previous = sees_previous && start > 0 ? rows.at(start - 1) : 0;
+  Word previous = sees_previous && start > 0 ? *rows.at(start - 1) : 0;
   for (std::size_t i = 0; i < hidden.size(); ++i) {
     const std::int64_t position = start + static_cast<std::int64_t>(i);
     const Word below =
         absorb(key, static_cast<Word>(position), segment.tokens[i].value(), hidden[i]);
     const Word row = mix(absorb(below, previous));
-    rows.at(position) = row;
+    *rows.at(position) = row;
     if (sees_previous) previous = row;
     hidden[i] = mix(absorb(~key, hidden[i], fold.advance(position, row)));
   }

@@ -1,3 +1,4 @@
+#include "model/decoder.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
 #include "model/presets.h"
@@ -8,7 +9,10 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t w
                                           Tokens cache_page) {
   const Result<ModelConfig> config = resolve_model_config(spec);
   if (!config) return config.error();
-  return std::unique_ptr<Model>(std::make_unique<Fingerprint>(*config, weight_seed, cache_page));
+  if (config->arithmetic == Arithmetic::fingerprint) {
+    return std::unique_ptr<Model>(std::make_unique<Fingerprint>(*config, weight_seed, cache_page));
+  }
+  return std::unique_ptr<Model>(std::make_unique<Decoder>(*config, weight_seed));
 }
 
 std::vector<std::string> preset_names() {

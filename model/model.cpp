@@ -5,12 +5,14 @@
 namespace lockstep::model {
 namespace {
 
-LayerShape layer_shape(Mixer mixer) {
+LayerShape layer_shape(const ModelConfig& config, Mixer mixer) {
+  // Every layer of Inkling has convolutions, whatever it mixes tokens with.
+  const bool convolutions = config.arithmetic == Arithmetic::inkling;
   switch (mixer) {
     case Mixer::full:
-      return {Attention::full, false};
+      return {Attention::full, convolutions};
     case Mixer::swa:
-      return {Attention::swa, false};
+      return {Attention::swa, convolutions};
     case Mixer::recurrent:
       return {Attention::none, true};
   }
@@ -34,7 +36,7 @@ Geometry make_geometry(const ModelConfig& config, const std::vector<LayerShape>&
 
 Model::Model(const ModelConfig& config, std::string fingerprint)
     : name_(config.name), vocab_(config.vocab), fingerprint_(std::move(fingerprint)) {
-  for (const Mixer mixer : config.layers) layers_.push_back(layer_shape(mixer));
+  for (const Mixer mixer : config.layers) layers_.push_back(layer_shape(config, mixer));
   geometry_ = make_geometry(config, layers_);
   for (std::uint32_t i = 0; i < layers_.size(); ++i) {
     if (layers_[i].attention == Attention::none) continue;

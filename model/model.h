@@ -57,6 +57,8 @@ struct Segment {
   std::span<const SnapshotView> snapshots;
 };
 
+struct Numbers;  // model/numbers.h
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -90,6 +92,8 @@ class Model {
   virtual void clear_slot(std::span<std::byte> slot) const = 0;
   // True if outputs are logits, so that KL means something; false: outputs are compared as words.
   virtual bool has_logits() const = 0;
+  // Configuration and weights of a numeric model, for a second implementation; null for the others.
+  virtual const Numbers* numbers() const { return nullptr; }
 
  protected:
   // Everything but the buffers of the declared state, which a subclass declares in ascending order

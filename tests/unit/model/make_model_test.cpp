@@ -114,22 +114,23 @@ TEST_CASE("model files: what is refused, and why") {
     return config ? std::string("no error") : config.error().message;
   };
   const std::string good =
-      R"({"model_type": "fingerprint", "layers": ["full"], "vocab_size": 8, "conv_kernel": 1)";
+      R"({"model_type": "fingerprint", "layers": ["full"], "vocab_size": 8, "conv_kernel_size": 1)";
   REQUIRE(error((good + "}").c_str()) == "no error");
   REQUIRE(contains(error(""), "m.json: not JSON"));
   REQUIRE(contains(error("[1]"), "expected a JSON object"));
   REQUIRE(
       contains(error((good + R"(, "vocab_size": 9})").c_str()), "duplicate key \"vocab_size\""));
   REQUIRE(contains(error((good + R"(, "colour": 1})").c_str()), "/colour: unknown key"));
-  REQUIRE(contains(error((good + R"(, "sliding_window": "wide"})").c_str()), "/sliding_window"));
-  REQUIRE(contains(error((good + R"(, "sliding_window": 0})").c_str()), "found 0, expected"));
+  REQUIRE(contains(error((good + R"(, "sliding_window_size": "wide"})").c_str()),
+                   "/sliding_window_size"));
+  REQUIRE(contains(error((good + R"(, "sliding_window_size": 0})").c_str()), "found 0, expected"));
   REQUIRE(contains(error((good + R"(, "kv_scale": 1})").c_str()), "/kv_scale: found 1"));
   REQUIRE(contains(error((good + R"(, "extra_slot_state": [1]})").c_str()), "/extra_slot_state"));
   REQUIRE(contains(
       error((good + ", \"x\": " + std::string(50, '[') + std::string(50, ']') + "}").c_str()),
       "nested deeper"));
-  REQUIRE(
-      contains(error(R"({"layers": ["full"], "vocab_size": 8, "conv_kernel": 1})"), "/model_type"));
+  REQUIRE(contains(error(R"({"layers": ["full"], "vocab_size": 8, "conv_kernel_size": 1})"),
+                   "/model_type"));
 }
 
 TEST_CASE("model files: a path that ends in .json is read") {
@@ -138,7 +139,7 @@ TEST_CASE("model files: a path that ends in .json is read") {
   REQUIRE(contains(error_of(spec), "no-such-model.json: cannot read"));
   const std::string path = std::filesystem::temp_directory_path() / "lockstep-make-model-test.json";
   std::ofstream(path) << R"({"model_type": "fingerprint", "layers": ["full", "rec"],
-                            "vocab_size": 8, "conv_kernel": 2})";
+                            "vocab_size": 8, "conv_kernel_size": 2})";
   spec.preset = path;
   REQUIRE(error_of(spec) == "no error");
   std::filesystem::remove(path);

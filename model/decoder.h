@@ -1,0 +1,51 @@
+// The numeric hybrid decoder in the shape of Inkling: full and sliding-window attention with a
+// learned relative bias and per-head norms of queries and keys; short convolutions on keys, values,
+// attention output and MLP output; a gated MLP. fp32, one canonical order of operations
+// (model/kernels.h), so that the bits depend on the tokens alone.
+//
+//   x = norm(embedding[token]) + adapter                       adapter: seeded by the extra key
+//   per layer:  n = norm(x); q, k, v, r = n Wq, n Wk, n Wv, n Wr
+//               k = norm(conv(k)) per head; v = conv(v); q = norm(q) per head
+//               score(t, s) = q.k / head_dim + sum_d r_d profile_d[t - s]      0 beyond the extent
+//               x += conv(softmax(score) v Wo)
+//               x += conv((silu(n Wg) * (n Wu)) Wd), n = norm(x)
+//   logits = norm(x) / divisor * Wh
+//   conv(y)_t = y_t + sum_j w_j y_(t-taps+1+j): a slot holds the last taps - 1 inputs y
+//
+// Bytes: a page holds, for each layer, K[token][kv head][dim], then V. A slot holds, for each
+// layer, the inputs of the convolutions on K, V, attention and MLP, oldest first; no temporal part.
+// A slot of zero tokens is all zeros.
+#pragma once
+
+#include <vector>
+
+#include "model/attention.h"
+#include "model/model.h"
+#include "model/numbers.h"
+
+namespace lockstep::model {
+
+class Decoder final : public Model {
+ public:
+  Decoder(const ModelConfig& config, std::uint64_t weight_seed);
+
+  const Numbers* numbers() const override { return &numbers_; }
+  Bytes activation_bytes() const override;
+  Bytes output_bytes() const override;
+  void embed(const Segment& segment, std::span<std::byte> activations) const override;
+  void run_layer(LayerId layer, const Segment& segment, const Memory& memory,
+                 std::span<std::byte> activations) const override;
+  void head(const Segment& segment, std::span<const std::byte> activations,
+            std::span<std::byte> outputs) const override;
+  TokenId next_token(std::span<const std::byte> output) const override;
+  void clear_slot(std::span<std::byte> slot) const override;
+  bool has_logits() const override { return true; }
+
+ private:
+  const DecoderShape& shape() const { return numbers_.config.shape; }
+
+  Numbers numbers_;
+  std::vector<BiasTable> bias_;  // per layer
+};
+
+}  // namespace lockstep::model

@@ -1,0 +1,268 @@
+#include "model/decoder_layer.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "model/kernels.h"
+
+namespace lockstep::model {
+namespace {
+
+using kernels::Index;
+
+// Tokens that go through a layer together: enough to use weights and keys several times, few enough
+// to stay in the cache.
+constexpr Index kTile = 16;
+
+// Calls body.template operator()<Lanes, kCount>(first) for tiles of outputs that cover [0, count).
+template <class Body>
+void for_tiles(Index count, const Body& body) {
+  Index j = 0;
+  for (; j + 64 <= count; j += 64) body.template operator()<Pack8, 8>(j);
+  for (; j + 32 <= count; j += 32) body.template operator()<Pack8, 4>(j);
+  for (; j + 8 <= count; j += 8) body.template operator()<Pack8, 1>(j);
+  for (; j < count; ++j) body.template operator()<float, 1>(j);
+}
+
+// One of the four short convolutions of a layer: its inputs, with those of the tokens before.
+//
+//   inputs_  | taps - 1 rows from the slot, oldest first | this tile's rows |
+class Convolution {
+ public:
+  Convolution(Index channels, Index taps, const std::vector<float>& weights)
+      : channels_(channels),
+        history_(taps - 1),
+        weights_(weights.data()),
+        inputs_(static_cast<std::size_t>((history_ + kTile) * channels)) {}
+
+  Index state_size() const { return history_ * channels_; }
+  // Where the rows of the tile go, before run().
+  float* tile() { return inputs_.data() + state_size(); }
+
+  void load(const float* state) { std::copy(state, state + state_size(), inputs_.data()); }
+  // The state after `tokens` tokens of the tile.
+  void save(Index tokens, float* state) const {
+    const float* rows = inputs_.data() + tokens * channels_;
+    std::copy(rows, rows + state_size(), state);
+  }
+  void run(Index count, float* y) const {
+    for (Index row = 0; row < count; ++row) {
+      const float* inputs = inputs_.data() + row * channels_;
+      float* outputs = y + row * channels_;
+      Index c = 0;
+      for (; c + 8 <= channels_; c += 8) convolve<Pack8>(inputs + c, c, outputs + c);
+      for (; c < channels_; ++c) convolve<float>(inputs + c, c, outputs + c);
+    }
+  }
+
+ private:
+  template <class Lanes>
+  void convolve(const float* inputs, Index channel, float* y) const {
+    kernels::convolve<Lanes>(inputs, weights_ + channel, history_ + 1, channels_, y);
+  }
+
+  Index channels_;
+  Index history_;
+  const float* weights_;
+  std::vector<float> inputs_;
+};
+
+std::vector<float> rows_of(Index width) {
+  return std::vector<float>(static_cast<std::size_t>(kTile * width));
+}
+
+class DecoderLayer {
+ public:
+  DecoderLayer(const LayerPlan& plan, const Segment& segment, const Memory& memory)
+      : plan_(plan),
+        segment_(segment),
+        memory_(memory),
+        shape_(*plan.shape),
+        weights_(*plan.weights),
+        key_conv_(shape_.kv_width(), plan.taps, weights_.key_conv),
+        value_conv_(shape_.kv_width(), plan.taps, weights_.value_conv),
+        attention_conv_(shape_.hidden, plan.taps, weights_.attention_conv),
+        mlp_conv_(shape_.hidden, plan.taps, weights_.mlp_conv),
+        normed_(rows_of(shape_.hidden)),
+        query_(rows_of(shape_.query_width())),
+        relative_(rows_of(shape_.relative_width())),
+        mixed_(rows_of(shape_.query_width())),
+        gate_(rows_of(shape_.intermediate)),
+        up_(rows_of(shape_.intermediate)),
+        update_(rows_of(std::max(shape_.hidden, shape_.kv_width()))) {}
+
+  void run(std::span<float> hidden) {
+    const auto tokens = static_cast<Index>(segment_.tokens.size());
+    CHECK("decoder.hidden", static_cast<Index>(hidden.size()) == tokens * shape_.hidden);
+    for (Index first = 0; first < tokens; first += kTile) {
+      const Index count = std::min(kTile, tokens - first);
+      float* rows = hidden.data() + first * shape_.hidden;
+      load_state();
+      attention(segment_.start.value() + first, count, rows);
+      mlp(count, rows);
+      save_states(segment_.start.value() + first, count);
+    }
+  }
+
+ private:
+  void attention(Index start, Index count, float* hidden) {
+    norm_rows(hidden, count, shape_.hidden, weights_.input_norm, shape_.norm_eps, normed_.data());
+    project(weights_.query, count, shape_.query_width(), query_.data());
+    project(weights_.relative, count, shape_.relative_width(), relative_.data());
+    project(weights_.key, count, shape_.kv_width(), key_conv_.tile());
+    project(weights_.value, count, shape_.kv_width(), value_conv_.tile());
+    norm_rows(query_.data(), count * shape_.heads, shape_.head_dim, weights_.query_norm,
+              shape_.norm_eps, query_.data());
+
+    PagedLayer<float> keys = pages(0);
+    PagedLayer<float> values = pages(memory_.page.value() * shape_.kv_width());
+    key_conv_.run(count, update_.data());
+    norm_rows(update_.data(), count * shape_.kv_heads, shape_.head_dim, weights_.key_norm,
+              shape_.norm_eps, update_.data());
+    write(update_.data(), start, count, keys);
+    value_conv_.run(count, update_.data());
+    write(update_.data(), start, count, values);
+
+    AttentionTile tile;
+    tile.shape = &shape_;
+    tile.bias = plan_.bias;
+    tile.window = plan_.window;
+    tile.start = start;
+    tile.count = count;
+    tile.query = query_.data();
+    tile.relative = relative_.data();
+    tile.output = mixed_.data();
+    attend(tile, keys, values, scratch_);
+
+    for (Index row = 0; row < count; ++row) {
+      for_tiles(shape_.hidden, [&]<class Lanes, Index kCount>(Index j) {
+        kernels::project_heads<Lanes, kCount>(mixed_.data() + row * shape_.query_width(),
+                                              shape_.heads, shape_.head_dim,
+                                              weights_.output.data() + j, shape_.hidden,
+                                              attention_conv_.tile() + row * shape_.hidden + j);
+      });
+    }
+    add_update(attention_conv_, count, hidden);
+  }
+
+  void mlp(Index count, float* hidden) {
+    norm_rows(hidden, count, shape_.hidden, weights_.mlp_norm, shape_.norm_eps, normed_.data());
+    project(weights_.gate, count, shape_.intermediate, gate_.data());
+    project(weights_.up, count, shape_.intermediate, up_.data());
+    kernels::gate(gate_.data(), up_.data(), count * shape_.intermediate, gate_.data());
+    project_rows(gate_.data(), count, shape_.intermediate, weights_.down, shape_.hidden,
+                 mlp_conv_.tile());
+    add_update(mlp_conv_, count, hidden);
+  }
+
+  void project(const std::vector<float>& matrix, Index count, Index outputs, float* y) const {
+    project_rows(normed_.data(), count, shape_.hidden, matrix, outputs, y);
+  }
+
+  void add_update(const Convolution& convolution, Index count, float* hidden) {
+    convolution.run(count, update_.data());
+    for (Index i = 0; i < count * shape_.hidden; ++i) hidden[i] += update_[i];
+  }
+
+  PagedLayer<float> pages(Index skip) const {
+    const bool full = plan_.attention == Attention::full;
+    return {memory_.of(full ? Component::full : Component::swa),
+            full ? segment_.full : segment_.swa,
+            memory_.page,
+            plan_.layer,
+            shape_.kv_width(),
+            skip};
+  }
+
+  void write(const float* rows, Index start, Index count, PagedLayer<float>& target) const {
+    for (Index row = 0; row < count; ++row) {
+      const float* source = rows + row * shape_.kv_width();
+      std::copy(source, source + shape_.kv_width(), target.at(start + row));
+    }
+  }
+
+  // The layer's part of a slot: K, V, attention, MLP inputs.
+  float* state(Row slot) const {
+    const RowMemory& slots = memory_.of(Component::mamba);
+    const std::size_t offset = slots.layout->range_of(plan_.layer).offset.index();
+    return reinterpret_cast<float*>(slots.base + slot.index() * slots.layout->row_bytes.index() +
+                                    offset);
+  }
+
+  void load_state() {
+    const float* at = state(segment_.q);
+    for (Convolution* convolution : convolutions()) {
+      convolution->load(at);
+      at += convolution->state_size();
+    }
+  }
+
+  void save_states(Index start, Index count) {
+    save_state(count, segment_.q);
+    for (const SnapshotView& snapshot : segment_.snapshots) {
+      const Index tokens = snapshot.depth.value() - start;
+      if (tokens > 0 && tokens <= count) save_state(tokens, snapshot.slot);
+    }
+  }
+
+  void save_state(Index tokens, Row slot) {
+    float* at = state(slot);
+    for (const Convolution* convolution : convolutions()) {
+      convolution->save(tokens, at);
+      at += convolution->state_size();
+    }
+  }
+
+  std::array<Convolution*, 4> convolutions() {
+    return {&key_conv_, &value_conv_, &attention_conv_, &mlp_conv_};
+  }
+
+  const LayerPlan& plan_;
+  const Segment& segment_;
+  const Memory& memory_;
+  const DecoderShape& shape_;
+  const LayerWeights& weights_;
+  Convolution key_conv_;
+  Convolution value_conv_;
+  Convolution attention_conv_;
+  Convolution mlp_conv_;
+  std::vector<float> normed_;
+  std::vector<float> query_;
+  std::vector<float> relative_;
+  std::vector<float> mixed_;
+  std::vector<float> gate_;
+  std::vector<float> up_;
+  std::vector<float> update_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace
+
+void run_decoder_layer(const LayerPlan& plan, const Segment& segment, const Memory& memory,
+                       std::span<float> hidden) {
+  DecoderLayer(plan, segment, memory).run(hidden);
+}
+
+std::int64_t conv_state_bytes(const DecoderShape& shape, std::int64_t taps) {
+  const std::int64_t channels = 2 * shape.kv_width() + 2 * shape.hidden;
+  return (taps - 1) * channels * static_cast<std::int64_t>(sizeof(float));
+}
+
+void norm_rows(const float* x, std::int64_t rows, std::int64_t width,
+               const std::vector<float>& weight, float eps, float* y) {
+  for (Index row = 0; row < rows; ++row) {
+    kernels::rms_norm(x + row * width, weight.data(), width, eps, y + row * width);
+  }
+}
+
+void project_rows(const float* x, std::int64_t rows, std::int64_t inputs,
+                  const std::vector<float>& matrix, std::int64_t outputs, float* y) {
+  for (Index row = 0; row < rows; ++row) {
+    for_tiles(outputs, [&]<class Lanes, Index kCount>(Index j) {
+      kernels::project<Lanes, kCount>(x + row * inputs, inputs, matrix.data() + j, outputs,
+                                      y + row * outputs + j);
+    });
+  }
+}
+
+}  // namespace lockstep::model

@@ -1,0 +1,39 @@
+// One layer of the numeric decoder on a segment's tokens, on the host.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/attention.h"
+#include "model/model.h"
+#include "model/weights.h"
+
+namespace lockstep::model {
+
+// What does not change between forwards. Points into the model.
+struct LayerPlan {
+  LayerId layer;
+  Attention attention = Attention::full;
+  std::int64_t window = 0;  // 0: every token below
+  std::int64_t taps = 0;
+  const DecoderShape* shape = nullptr;
+  const LayerWeights* weights = nullptr;
+  const BiasTable* bias = nullptr;
+};
+
+// h += attention(norm(h)), then h += mlp(norm(h)); `hidden` is [tokens][hidden]. Short segments and
+// long ones go through the same tiles of tokens; no bit depends on how tokens fall into tiles.
+void run_decoder_layer(const LayerPlan& plan, const Segment& segment, const Memory& memory,
+                       std::span<float> hidden);
+
+// Bytes of one layer's part of a slot: the last taps - 1 inputs of each of the four convolutions.
+std::int64_t conv_state_bytes(const DecoderShape& shape, std::int64_t taps);
+
+// y[row] = norm of x[row], for rows of `width`; y may be x.
+void norm_rows(const float* x, std::int64_t rows, std::int64_t width,
+               const std::vector<float>& weight, float eps, float* y);
+// y[row][j] = sum over k of x[row][k] * matrix[k][j].
+void project_rows(const float* x, std::int64_t rows, std::int64_t inputs,
+                  const std::vector<float>& matrix, std::int64_t outputs, float* y);
+
+}  // namespace lockstep::model

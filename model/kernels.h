@@ -1,0 +1,189 @@
+// The decoder's arithmetic, once for every build: functions on plain arrays, each with one fixed
+// order of operations. `Lanes` and `kCount` say how many neighbouring outputs one call computes;
+// they never change the bits. The host build takes packs, a CUDA thread single floats.
+//
+// Orders:
+//   outputs      one fma chain over the inputs, ascending
+//   norms        32 strided lanes, then a tree of 16, 8, 4, 2, 1
+//   convolution  one fma chain over the taps, oldest first, then + the input
+//   attention    per block of 16 tokens of the absolute sequence, blocks ascending, exact maximum
+//                first; the sum of the weights in 16 strided lanes, then a tree of 8, 4, 2, 1
+//   heads        one chain per head in the output projection, heads in a balanced binary tree
+#pragma once
+
+#include <cstdint>
+
+#include "model/detmath.h"
+#include "model/pack.h"
+
+namespace lockstep::model::kernels {
+
+using Index = std::int64_t;
+
+constexpr Index kLanes = 32;
+constexpr Index kBlock = 16;       // tokens of an attention block
+constexpr Index kTreeLevels = 17;  // heads <= 2^16
+
+// Far below every score, and finite: the weight of a masked token is exactly 0.
+constexpr float kMaskedScore = -0x1.8p+99f;
+
+// Sums kCount lanes, a power of two, by halves. Destroys them.
+template <Index kCount>
+LOCKSTEP_HD float tree_sum(float* lanes) {
+  for (Index half = kCount / 2; half > 0; half /= 2) {
+    for (Index lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
+LOCKSTEP_HD float mean_square(const float* x, Index count) {
+  float lanes[kLanes] = {};
+  Index k = 0;
+  for (; k + kLanes <= count; k += kLanes) {
+    for (Index lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] = detmath::fma(x[k + lane], x[k + lane], lanes[lane]);
+    }
+  }
+  for (Index lane = 0; k + lane < count; ++lane) {
+    lanes[lane] = detmath::fma(x[k + lane], x[k + lane], lanes[lane]);
+  }
+  return tree_sum<kLanes>(lanes) / static_cast<float>(count);
+}
+
+// y = x / sqrt(mean(x^2) + eps) * weight; y may be x.
+LOCKSTEP_HD void rms_norm(const float* x, const float* weight, Index count, float eps, float* y) {
+  const float scale = detmath::rsqrt(mean_square(x, count) + eps);
+  for (Index i = 0; i < count; ++i) y[i] = x[i] * scale * weight[i];
+}
+
+// y[j] = sum over k of x[k] * weights[k][j], for the first kCount lanes of outputs of a matrix with
+// `stride` columns.
+template <class Lanes, Index kCount>
+LOCKSTEP_HD void project(const float* x, Index inputs, const float* weights, Index stride,
+                         float* y) {
+  constexpr Index kStep = kLanesOf<Lanes>;
+  Lanes sum[kCount] = {};
+  for (Index k = 0; k < inputs; ++k) {
+    const float* row = weights + k * stride;
+    for (Index j = 0; j < kCount; ++j) {
+      sum[j] = fma_lanes(x[k], load<Lanes>(row + j * kStep), sum[j]);
+    }
+  }
+  for (Index j = 0; j < kCount; ++j) store(y + j * kStep, sum[j]);
+}
+
+// project() with one chain per head and the heads in a balanced tree. REQUIRES: heads is a power of
+// two.
+template <class Lanes, Index kCount>
+LOCKSTEP_HD void project_heads(const float* x, Index heads, Index dim, const float* weights,
+                               Index stride, float* y) {
+  constexpr Index kWidth = kLanesOf<Lanes> * kCount;
+  float pending[kTreeLevels][kWidth];  // pending[l]: the sum of 2^l heads that waits for its pair
+  for (Index head = 0; head < heads; ++head) {
+    project<Lanes, kCount>(x + head * dim, dim, weights + head * dim * stride, stride, y);
+    Index level = 0;
+    for (; (head >> level & 1) != 0; ++level) {
+      for (Index j = 0; j < kWidth; ++j) y[j] = pending[level][j] + y[j];
+    }
+    for (Index j = 0; j < kWidth; ++j) pending[level][j] = y[j];
+  }
+}
+
+// y[c] = sum over taps of weights[tap][c] * inputs[tap][c], + the newest input.
+template <class Lanes>
+LOCKSTEP_HD void convolve(const float* inputs, const float* weights, Index taps, Index channels,
+                          float* y) {
+  Lanes sum = {};
+  Lanes input = {};
+  for (Index tap = 0; tap < taps; ++tap) {
+    input = load<Lanes>(inputs + tap * channels);
+    sum = fma_lanes(load<Lanes>(weights + tap * channels), input, sum);
+  }
+  store(y, sum + input);
+}
+
+// The gated activation of the MLP; y may be gate or up.
+LOCKSTEP_HD void gate(const float* gate, const float* up, Index count, float* y) {
+  for (Index i = 0; i < count; ++i) y[i] = detmath::silu(gate[i]) * up[i];
+}
+
+// The relative bias of a block's tokens: one row of `stride` per component of the relative state,
+// from the block's first token on. `profiles` is null where no token of the block has a bias.
+struct BlockBias {
+  const float* profiles;
+  Index stride;
+  Index components;
+};
+
+// Scores of one query against a block: keys[dim][token]; tokens outside [begin, end) are masked.
+template <class Lanes, Index kDim>
+LOCKSTEP_HD void score_block(const float* query, const float* keys, const float* relative,
+                             BlockBias bias, Index begin, Index end, float* scores) {
+  constexpr Index kStep = kLanesOf<Lanes>;
+  constexpr Index kCount = kBlock / kStep;
+  constexpr float kScale = 1.0f / static_cast<float>(kDim);
+  Lanes dot[kCount] = {};
+  for (Index d = 0; d < kDim; ++d) {
+    for (Index i = 0; i < kCount; ++i) {
+      dot[i] = fma_lanes(query[d], load<Lanes>(keys + d * kBlock + i * kStep), dot[i]);
+    }
+  }
+  Lanes mixed[kCount] = {};
+  for (Index r = 0; bias.profiles != nullptr && r < bias.components; ++r) {
+    const float* profile = bias.profiles + r * bias.stride;
+    for (Index i = 0; i < kCount; ++i) {
+      mixed[i] = fma_lanes(relative[r], load<Lanes>(profile + i * kStep), mixed[i]);
+    }
+  }
+  for (Index i = 0; i < kCount; ++i) store(scores + i * kStep, dot[i] * kScale + mixed[i]);
+  for (Index i = 0; i < begin; ++i) scores[i] = kMaskedScore;
+  for (Index i = end; i < kBlock; ++i) scores[i] = kMaskedScore;
+}
+
+LOCKSTEP_HD float maximum(const float* scores, Index count) {
+  float lanes[kBlock];
+  for (Index i = 0; i < kBlock; ++i) lanes[i] = scores[i];
+  for (Index first = kBlock; first < count; first += kBlock) {
+    for (Index i = 0; i < kBlock; ++i) {
+      lanes[i] = scores[first + i] > lanes[i] ? scores[first + i] : lanes[i];
+    }
+  }
+  float largest = lanes[0];
+  for (Index i = 1; i < kBlock; ++i) largest = lanes[i] > largest ? lanes[i] : largest;
+  return largest;
+}
+
+// Turns scores into weights e^(score - maximum) and returns their sum. REQUIRES: whole blocks.
+LOCKSTEP_HD float weigh(float* scores, Index count) {
+  const float largest = maximum(scores, count);
+  float lanes[kBlock] = {};
+  for (Index first = 0; first < count; first += kBlock) {
+    for (Index i = 0; i < kBlock; ++i) {
+      const float weight = detmath::exp_neg(scores[first + i] - largest);
+      scores[first + i] = weight;
+      lanes[i] += weight;
+    }
+  }
+  return tree_sum<kBlock>(lanes);
+}
+
+// output += the block's weighted values, summed within the block first. `values[i]` is the value of
+// the block's i-th token; only tokens [begin, end) are read.
+template <class Lanes, Index kDim>
+LOCKSTEP_HD void accumulate_block(const float* weights, const float* const* values, Index offset,
+                                  Index begin, Index end, float* output) {
+  constexpr Index kStep = kLanesOf<Lanes>;
+  constexpr Index kCount = kDim / kStep;
+  Lanes sum[kCount] = {};
+  for (Index i = begin; i < end; ++i) {
+    const float* value = values[i] + offset;
+    for (Index d = 0; d < kCount; ++d) {
+      sum[d] = fma_lanes(weights[i], load<Lanes>(value + d * kStep), sum[d]);
+    }
+  }
+  for (Index d = 0; d < kCount; ++d) {
+    store(output + d * kStep, load<Lanes>(output + d * kStep) + sum[d]);
+  }
+}
+
+}  // namespace lockstep::model::kernels

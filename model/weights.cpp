@@ -1,0 +1,98 @@
+#include "model/weights.h"
+
+#include <string>
+
+#include "core/random.h"
+#include "model/detmath.h"
+
+namespace lockstep::model {
+namespace {
+
+// `count` values uniform in centre -+ sqrt(3) * deviation, so that they have that deviation. Only
+// exact operations, so that every build draws the same weights.
+std::vector<float> draw(std::uint64_t seed, const std::string& tensor, std::int64_t count,
+                        float deviation, float centre = 0) {
+  constexpr float kSqrt3 = 0x1.bb67aep+0f;
+  SplitMix64 random = substream(seed, "weights." + tensor);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) {
+    const auto integer = static_cast<std::int32_t>(random.next() >> 40) - (1 << 23);
+    const float unit = static_cast<float>(integer) * 0x1p-23f;  // in [-1, 1)
+    value = detmath::fma(unit, kSqrt3 * deviation, centre);
+  }
+  return values;
+}
+
+class LayerDraw {
+ public:
+  LayerDraw(const ModelConfig& config, std::uint64_t seed, std::uint32_t layer)
+      : config_(config), seed_(seed), layer_(layer) {}
+
+  LayerWeights weights() const {
+    const DecoderShape& shape = config_.shape;
+    const std::int64_t extent = config_.bias_extent(LayerId{layer_});
+    LayerWeights w;
+    w.input_norm = norm("input_norm", shape.hidden, 1.0f);
+    w.query = matrix("query", shape.hidden, shape.query_width());
+    w.key = matrix("key", shape.hidden, shape.kv_width());
+    w.value = matrix("value", shape.hidden, shape.kv_width());
+    w.relative = matrix("relative", shape.hidden, shape.relative_width());
+    // Scores are divided by head_dim: weights around 2 keep attention from being almost uniform.
+    w.query_norm = norm("query_norm", shape.head_dim, 2.0f);
+    w.key_norm = norm("key_norm", shape.head_dim, 2.0f);
+    w.profiles = draw(seed_, name("profiles"), shape.relative_dim * extent, 0.5f);
+    w.output = matrix("output", shape.query_width(), shape.hidden);
+    w.mlp_norm = norm("mlp_norm", shape.hidden, 1.0f);
+    w.gate = matrix("gate", shape.hidden, shape.intermediate);
+    w.up = matrix("up", shape.hidden, shape.intermediate);
+    w.down = matrix("down", shape.intermediate, shape.hidden);
+    w.key_conv = convolution("key_conv", shape.kv_width());
+    w.value_conv = convolution("value_conv", shape.kv_width());
+    w.attention_conv = convolution("attention_conv", shape.hidden);
+    w.mlp_conv = convolution("mlp_conv", shape.hidden);
+    return w;
+  }
+
+ private:
+  std::string name(const std::string& tensor) const {
+    return std::to_string(layer_) + "." + tensor;
+  }
+  std::vector<float> norm(const std::string& tensor, std::int64_t width, float centre) const {
+    return draw(seed_, name(tensor), width, 0.1f, centre);
+  }
+  std::vector<float> matrix(const std::string& tensor, std::int64_t inputs,
+                            std::int64_t outputs) const {
+    const float deviation = detmath::rsqrt(static_cast<float>(inputs));
+    return draw(seed_, name(tensor), inputs * outputs, deviation);
+  }
+  std::vector<float> convolution(const std::string& tensor, std::int64_t channels) const {
+    return draw(seed_, name(tensor), config_.conv_width * channels, 0.3f);
+  }
+
+  const ModelConfig& config_;
+  std::uint64_t seed_;
+  std::uint32_t layer_;
+};
+
+}  // namespace
+
+Weights draw_weights(const ModelConfig& config, std::uint64_t seed) {
+  const DecoderShape& shape = config.shape;
+  Weights weights;
+  weights.seed = seed;
+  weights.embedding = draw(seed, "embedding", config.vocab * shape.hidden, 1.0f);
+  weights.embedding_norm = draw(seed, "embedding_norm", shape.hidden, 0.1f, 1.0f);
+  for (std::uint32_t layer = 0; layer < config.layers.size(); ++layer) {
+    weights.layers.push_back(LayerDraw(config, seed, layer).weights());
+  }
+  weights.final_norm = draw(seed, "final_norm", shape.hidden, 0.1f, 1.0f);
+  weights.head = draw(seed, "head", shape.hidden * config.vocab, 1.0f);
+  return weights;
+}
+
+std::vector<float> Weights::adapter(std::string_view extra_key) const {
+  const std::string tensor = "adapter." + std::string(extra_key);
+  return draw(seed, tensor, static_cast<std::int64_t>(embedding_norm.size()), 0.5f);
+}
+
+}  // namespace lockstep::model
