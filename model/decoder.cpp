@@ -24,12 +24,14 @@ auto floats(std::span<Byte> bytes) {
 Decoder::Decoder(const ModelConfig& config, std::uint64_t weight_seed)
     : Model(config, describe(config) + " weights=" + std::to_string(weight_seed)),
       numbers_{config, draw_weights(config, weight_seed)} {
-  const Bytes kv = kFloat * (2 * shape().kv_width());
+  const Bytes kv = kFloat * shape().kv_width();
   const Bytes conv{conv_state_bytes(shape(), config.conv_width)};
   for (std::uint32_t i = 0; i < layers().size(); ++i) {
     const LayerId layer{i};
     const bool full = layers()[i].attention == Attention::full;
-    declare({full ? Component::full : Component::swa, layer, Part::kv, kv});
+    const Component component = full ? Component::full : Component::swa;
+    declare({component, layer, Part::kv, kv});  // K of the whole page, then
+    declare({component, layer, Part::kv, kv});  // V of the whole page
     declare({Component::mamba, layer, Part::conv, conv});
     bias_.emplace_back(numbers_.weights.layers[i].profiles, shape().relative_dim,
                        config.bias_extent(layer));

@@ -155,7 +155,13 @@ TEST_CASE("decoder: the next token has the largest logit, ties go to the lowest 
 TEST_CASE("decoder: presets have the sizes that their files promise") {
   const auto nano = must_make(preset("inkling-nano"));
   // 2 full layers, 4 SWA layers; K and V of 4 heads of 8 floats for each of 128 tokens.
-  REQUIRE(nano->layout(Component::full, Tokens{128}, false).row_bytes == Bytes{64 * 1024});
+  const RowLayout full = nano->layout(Component::full, Tokens{128}, false);
+  REQUIRE(full.row_bytes == Bytes{64 * 1024});
+  // K and V are arrays of their own, one entry per token, side by side for each layer.
+  REQUIRE(full.parts.size() == 4);
+  REQUIRE((full.parts[1].layer == LayerId{2} && full.parts[1].offset == Bytes{16 * 1024}));
+  REQUIRE(full.range_of(LayerId{5}).offset == Bytes{32 * 1024});
+  REQUIRE(full.range_of(LayerId{5}).size == Bytes{32 * 1024});
   REQUIRE(nano->layout(Component::swa, Tokens{128}, false).row_bytes == Bytes{128 * 1024});
   // 6 layers x 3 inputs x (32 + 32 + 64 + 64) channels x 4 bytes.
   REQUIRE(nano->layout(Component::mamba, Tokens{1}, false).row_bytes == Bytes{13824});
