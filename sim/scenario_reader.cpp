@@ -94,6 +94,10 @@ Result<model::ModelSpec> parse_model_spec(std::string_view text, const std::stri
   return spec;
 }
 
+Json cache_json(const CacheConfig& cache) {
+  return object(cache_fields()).write(cache);
+}
+
 Result<std::string> set_cache_key(std::string_view setting, const std::string& source,
                                   CacheConfig& cache) {
   const std::size_t equals = setting.find('=');

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "sim/json.h"
 #include "sim/scenario.h"
 
 namespace lockstep::sim {
@@ -25,6 +26,9 @@ std::string scenario_schema();
 
 // A model object, or the name of a preset as a JSON string.
 Result<model::ModelSpec> parse_model_spec(std::string_view text, const std::string& source);
+
+// A scenario's cache object with every default written out.
+Json cache_json(const CacheConfig& cache);
 
 // Applies one setting "key=value" of the cache object to `cache` and returns the key. `source`
 // names where it was given.

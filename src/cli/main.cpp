@@ -1,0 +1,97 @@
+// The command line: options of each verb, and nothing else. The only file that includes CLI11.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "cli/doctor_command.h"
+#include "cli/run_command.h"
+#include "cli/trace_command.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr std::uint64_t kMaxSeed = (std::uint64_t{1} << 53) - 1;
+constexpr std::int64_t kMaxOutput = std::int64_t{1} << 24;
+
+using Command = std::function<ExitStatus()>;
+
+void add_run(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* run = app.add_subcommand("run", "replay scenarios and verify every commit");
+  run->footer("Example:\n  lockstep run scenarios --junit junit.xml");
+  run->add_option("paths", arguments->paths, "scenario files, or folders of them")->required();
+  run->add_option("--seed", arguments->seed, "in place of each scenario's seed")
+      ->check(CLI::Range(std::uint64_t{0}, kMaxSeed));
+  run->add_option("--json", arguments->json, "write the results as JSON");
+  run->add_option("--junit", arguments->junit, "write the results as JUnit XML");
+  run->add_option("--events", arguments->events, "write every event as a line of JSON");
+  run->add_flag("--check-determinism", arguments->check_determinism,
+                "run everything twice and compare event by event");
+  run->add_flag("--no-expect", arguments->no_expect,
+                "do not compare with what scenarios expect: pass or fail");
+  run->add_flag("--print", arguments->print, "print the scenarios with all defaults, run nothing");
+  run->add_flag("-q,--quiet", arguments->quiet, "say nothing if all is as expected");
+  run->add_flag("-v,--verbose", arguments->verbose, "show all violations, expected ones too");
+  run->callback(
+      [arguments, &command] { command = [arguments] { return run_command(*arguments); }; });
+}
+
+void add_trace(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<TraceArguments>();
+  CLI::App* trace = app.add_subcommand("trace", "replay a request trace, verified like any run");
+  trace->footer(
+      "Reads Mooncake JSON lines and agent sessions: .jsonl, .json, .xz, .tar.xz, or - for "
+      "standard input.\n"
+      "Example:\n  lockstep trace scenarios/traces/mooncake_conversation.jsonl.xz --limit 2000");
+  trace->add_option("file", arguments->file, "the trace")->required();
+  trace->add_option("--limit", arguments->limit, "only the first requests")
+      ->check(CLI::Range(std::uint64_t{1}, kMaxSeed));
+  trace->add_option("--model", arguments->model, "a preset, or a JSON file with a model object")
+      ->capture_default_str();
+  trace->add_option("--page", arguments->page, "tokens per page (default: the trace's block)");
+  trace->add_option("--cache", arguments->cache, "key=value of a scenario's cache; may be repeated")
+      ->allow_extra_args(false);
+  trace->add_option("--max-output", arguments->max_output, "cut what each request generates")
+      ->check(CLI::Range(std::int64_t{1}, kMaxOutput));
+  trace->add_option("--json", arguments->json, "write the result as JSON");
+  trace->add_flag("-q,--quiet", arguments->quiet, "print nothing");
+  trace->callback(
+      [arguments, &command] { command = [arguments] { return trace_command(*arguments); }; });
+}
+
+void add_doctor(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<DoctorArguments>();
+  CLI::App* doctor = app.add_subcommand("doctor", "what this machine offers and what is missing");
+  doctor->footer("Example:\n  lockstep doctor");
+  doctor->add_option("--json", arguments->json, "write the findings as JSON");
+  doctor->add_flag("-q,--quiet", arguments->quiet, "print nothing");
+  doctor->callback(
+      [arguments, &command] { command = [arguments] { return doctor_command(*arguments); }; });
+}
+
+int main_with(int argc, char** argv) {
+  CLI::App app("Lockstep: a deterministic harness for restoring cached model state");
+  app.name("lockstep");
+  app.set_version_flag("--version", "lockstep 0.1");
+  app.require_subcommand(1);
+  Command command;
+  add_run(app, command);
+  add_trace(app, command);
+  add_doctor(app, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = app.exit(error) == 0;
+    return static_cast<int>(asked_for_help ? ExitStatus::good : ExitStatus::bad_input);
+  }
+  return static_cast<int>(command());
+}
+
+}  // namespace
+}  // namespace lockstep::cli
+
+int main(int argc, char** argv) {
+  return lockstep::cli::main_with(argc, argv);
+}
