@@ -14,12 +14,12 @@ bool EventLoop::later(const Entry& a, const Entry& b) {
 void EventLoop::after(Nanoseconds delay, std::function<void()> action) {
   CHECK("event_loop.delay", delay >= Nanoseconds{0});
   heap_.push_back(Entry{now_ + delay, next_sequence_++, keep(std::move(action))});
-  std::push_heap(heap_.begin(), heap_.end(), later);
+  std::ranges::push_heap(heap_, later);
 }
 
 void EventLoop::run_next() {
   CHECK("event_loop.empty", !heap_.empty());
-  std::pop_heap(heap_.begin(), heap_.end(), later);
+  std::ranges::pop_heap(heap_, later);
   const Entry next = heap_.back();
   heap_.pop_back();
   now_ = next.time;

@@ -1,4 +1,5 @@
-// A world: ranks, engine, store and oracle on one virtual clock, built from a scenario and run to its end.
+// A world: ranks, engine, store and oracle on one virtual clock, built from a scenario and run to
+// its end.
 #pragma once
 
 #include <functional>
@@ -12,14 +13,16 @@
 namespace lockstep::sim {
 
 struct RunOptions {
-  std::optional<std::uint64_t> seed;           // in place of the scenario's
-  bool stop_at_first = false;                  // the first violation ends the run
-  Observer* observer = nullptr;                // sees every event too (event log, tracing)
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  // scenario steps, or requests of a trace
+  std::optional<std::uint64_t> seed;  // in place of the scenario's
+  bool stop_at_first = false;         // the first violation ends the run
+  Observer* observer = nullptr;       // sees every event too (event log, tracing)
+  std::function<void(std::uint64_t done, std::uint64_t total)>
+      progress;  // scenario steps, or requests of a trace
 };
 
-// Runs `scenario`. An error means that it could not be run at all (start-up check, unknown name): nothing was run, and
-// the message says what and what was expected. Expectations are compared; `unexpected` says which were not met.
+// Runs `scenario`. An error means that it could not be run at all (start-up check, unknown name):
+// nothing was run, and the message says what and what was expected. Expectations are compared;
+// `unexpected` says which were not met.
 Result<RunResult> run_scenario(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace lockstep::sim

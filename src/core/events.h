@@ -1,8 +1,10 @@
-// Everything that the system under test reports while it runs (pushed half of observation, semantics 9).
+// Everything that the system under test reports while it runs (pushed half of observation,
+// semantics 9).
 //
-// Events are facts, in the order in which they happened on the virtual clock; spans in them are valid only during
-// on_event(). The oracle judges them, coverage counts them, the run's digest folds every field of every one of them.
-// An event belongs to one rank unless its comment says "engine": those are reported once, with rank 0.
+// Events are facts, in the order in which they happened on the virtual clock; spans in them are
+// valid only during on_event(). The oracle judges them, coverage counts them, the run's digest
+// folds every field of every one of them. An event belongs to one rank unless its comment says
+// "engine": those are reported once, with rank 0.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +35,8 @@ struct PageRange {
 
 struct StepBegun {};  // engine: a new engine step; its number is in the header
 
-struct RequestSubmitted {  // engine: also when a restarted engine takes an unfinished request again (`resumed`)
+struct RequestSubmitted {  // engine: also when a restarted engine takes an unfinished request again
+                           // (`resumed`)
   std::span<const TokenId> prompt;
   Tokens decode;
   std::optional<std::string_view> extra_key;
@@ -45,16 +48,19 @@ struct RequestRefused {  // engine: does not fit the empty pools
   std::string_view reason;
 };
 
-struct TokenAccepted {  // engine: the request generated `token`; it stands at `position` of prompt + output
+struct TokenAccepted {  // engine: the request generated `token`; it stands at `position` of prompt
+                        // + output
   TokenId token;
   Tokens position;
 };
 
-struct RequestRetracted {};  // engine: rows and slots are back; it waits again with prompt + generated tokens
+struct RequestRetracted {
+};  // engine: rows and slots are back; it waits again with prompt + generated tokens
 struct RequestFinished {};   // engine: all tokens generated, finish handled
 struct RequestCancelled {};  // engine
 struct CacheFlushed {};      // per rank: the tree is empty
-struct EngineRestarted {};   // engine: device and tree are new; the store is kept or not, see StoreCleared
+struct EngineRestarted {
+};  // engine: device and tree are new; the store is kept or not, see StoreCleared
 
 // ---------------------------------------------------------------- phases
 
@@ -72,7 +78,8 @@ struct LookedUp {
   std::span<const Tokens> restorable;
 };
 
-struct Voted {  // engine: the largest length common to all ranks; `boundary` == `device_hit` is a miss
+struct Voted {  // engine: the largest length common to all ranks; `boundary` == `device_hit` is a
+                // miss
   Tokens device_hit;
   Tokens boundary;
 };
@@ -100,7 +107,8 @@ struct AllocationFailed {  // after eviction and retry
   bool injected = false;
 };
 
-struct LoadPlanned {  // LOAD took all rows: `full` and `swa` end at `boundary`; `state` is T (trap: no MAMBA component)
+struct LoadPlanned {  // LOAD took all rows: `full` and `swa` end at `boundary`; `state` is T (trap:
+                      // no MAMBA component)
   Tokens device_hit;
   Tokens boundary;
   std::span<const Row> full;
@@ -108,7 +116,8 @@ struct LoadPlanned {  // LOAD took all rows: `full` and `swa` end at `boundary`;
   Row state = kTrapRow;
 };
 
-struct LoadAborted {  // ABORT gave back what LOAD had taken of this component (one event each, in order of release)
+struct LoadAborted {  // ABORT gave back what LOAD had taken of this component (one event each, in
+                      // order of release)
   Component component = Component::full;
   std::span<const Row> rows;
 };
@@ -120,37 +129,41 @@ struct Prepared {  // PREPARE: the request's SWA cursor after it was raised
 enum class InsertCause { load, chunk_end, finish, retract };
 std::string_view name(InsertCause cause);
 
-// INSERT of [0, end). Ranges are what came in with rows: adopted by the tree, or duplicates; SWA from `cursor` up.
+// INSERT of [0, end). Ranges are what came in with rows: adopted by the tree, or duplicates; SWA
+// from `cursor` up.
 struct Inserted {
   InsertCause cause = InsertCause::load;
   Tokens end;
-  Tokens fed;     // tokens that the request had fed (load: end)
-  Pages incoming; // first page that came in with a FULL row; below it the rows were the tree's already
+  Tokens fed;      // tokens that the request had fed (load: end)
+  Pages incoming;  // first page that came in with a FULL row; below it the rows were the tree's
+                   // already
   Tokens cursor;
-  NodeId node;    // the canonical node
+  NodeId node;  // the canonical node
   std::span<const PageRange> full_adopted;
   std::span<const PageRange> full_duplicate;
   std::span<const PageRange> swa_adopted;
   std::span<const PageRange> swa_duplicate;
   std::span<const Row> full_adopted_rows;  // in order of full_adopted
   std::span<const Row> swa_adopted_rows;   // in order of swa_adopted
-  Row state = kTrapRow;       // the state that came in; trap: none
-  Tokens state_depth;         // the depth that the linker labels it with
-  bool mamba_exist = false;   // the canonical node had a state: the incoming one is a duplicate
+  Row state = kTrapRow;                    // the state that came in; trap: none
+  Tokens state_depth;                      // the depth that the linker labels it with
+  bool mamba_exist = false;  // the canonical node had a state: the incoming one is a duplicate
 };
 
-// COMMIT: one of the three kinds of commit of semantics 4. Without any hit, `boundary` is 0 and `source` the trap row.
+// COMMIT: one of the three kinds of commit of semantics 4. Without any hit, `boundary` is 0 and
+// `source` the trap row.
 struct Committed {
   Tokens device_hit;
   Tokens boundary;
-  NodeId node;           // canonical node at `boundary`
-  Row source = kTrapRow; // the COW source
-  Row q = kTrapRow;      // the request's private slot
+  NodeId node;            // canonical node at `boundary`
+  Row source = kTrapRow;  // the COW source
+  Row q = kTrapRow;       // the request's private slot
   bool mamba_exist = false;
   bool from_load = false;
 };
 
-// One component's part of a load or an offload. `hashes` name the pages (the last page's for MAMBA), one per row.
+// One component's part of a load or an offload. `hashes` name the pages (the last page's for
+// MAMBA), one per row.
 struct TransferView {
   Component component = Component::full;
   std::span<const Row> rows;
@@ -175,7 +188,8 @@ struct LoadFinished {  // voted: all ranks, all transfers (engine decision, repo
   bool good = false;
 };
 
-struct CopyExecuted {  // the device copied Q <- source, all layers; reported when the last piece ran
+struct CopyExecuted {  // the device copied Q <- source, all layers; reported when the last piece
+                       // ran
   Row source = kTrapRow;
   Row q = kTrapRow;
 };
@@ -186,7 +200,7 @@ struct SlotCleared {  // the device cleared Q
 // ---------------------------------------------------------------- forwards
 
 struct SnapshotView {
-  Tokens depth;  // the state after exactly this many tokens ...
+  Tokens depth;         // the state after exactly this many tokens ...
   Row slot = kTrapRow;  // ... was written here
 };
 
@@ -199,7 +213,8 @@ struct SegmentView {
   std::span<const Row> swa;   // page table from page 0; trap where released or absent
   Row q = kTrapRow;
   std::span<const SnapshotView> snapshots;
-  std::span<const std::byte> outputs;  // ForwardAccepted: one model output per token (logits, or the hidden word)
+  std::span<const std::byte>
+      outputs;  // ForwardAccepted: one model output per token (logits, or the hidden word)
 };
 
 struct ForwardLaunched {
@@ -227,7 +242,8 @@ struct RowsFreed {
   Component component = Component::full;
   std::span<const Row> rows;
 };
-struct RowsReleased {  // window release: SWA rows of a request's own, about to be freed; the cursor afterwards
+struct RowsReleased {  // window release: SWA rows of a request's own, about to be freed; the cursor
+                       // afterwards
   std::span<const Row> rows;
   Tokens cursor;
 };
@@ -261,7 +277,8 @@ struct Evicted {  // rows of one component that left the tree at this node
 enum class LockHolder { request, load, offload, copy };
 std::string_view name(LockHolder holder);
 
-struct LockTaken {  // FULL on the path from `node` to the root, SWA on `swa`, MAMBA on `node` if `mamba`
+struct LockTaken {  // FULL on the path from `node` to the root, SWA on `swa`, MAMBA on `node` if
+                    // `mamba`
   LockId lock;
   LockHolder holder = LockHolder::request;
   NodeId node;
@@ -303,12 +320,14 @@ struct StoreRemoved {  // evicted, expired or removed
 struct StoreCleared {};  // engine: restarted without its data
 
 using EventBody =
-    std::variant<StepBegun, RequestSubmitted, RequestRefused, TokenAccepted, RequestRetracted, RequestFinished,
-                 RequestCancelled, CacheFlushed, EngineRestarted, Matched, LookedUp, Voted, GaveUp, AllocationFailed,
-                 LoadPlanned, LoadAborted, Prepared, Inserted, Committed, LoadQueued, LoadStarted, LayerLanded, LoadFinished,
-                 CopyExecuted, SlotCleared, ForwardLaunched, ForwardAccepted, CheckpointTracked, RowsAllocated,
-                 RowsFreed, RowsReleased, NodeCreated, NodeSplit, NodeRemoved, Evicted, LockTaken, LockReleased,
-                 OffloadQueued, OffloadFinished, OffloadWalked, StoredFlagSet, StorePut, StoreRemoved, StoreCleared>;
+    std::variant<StepBegun, RequestSubmitted, RequestRefused, TokenAccepted, RequestRetracted,
+                 RequestFinished, RequestCancelled, CacheFlushed, EngineRestarted, Matched,
+                 LookedUp, Voted, GaveUp, AllocationFailed, LoadPlanned, LoadAborted, Prepared,
+                 Inserted, Committed, LoadQueued, LoadStarted, LayerLanded, LoadFinished,
+                 CopyExecuted, SlotCleared, ForwardLaunched, ForwardAccepted, CheckpointTracked,
+                 RowsAllocated, RowsFreed, RowsReleased, NodeCreated, NodeSplit, NodeRemoved,
+                 Evicted, LockTaken, LockReleased, OffloadQueued, OffloadFinished, OffloadWalked,
+                 StoredFlagSet, StorePut, StoreRemoved, StoreCleared>;
 
 struct Event {
   StepId step;
@@ -323,9 +342,9 @@ std::string_view event_name(const EventBody& body);
 // All of them, in the order of EventBody.
 std::span<const std::string_view> event_names();
 
-// Receives each field of an event once, in declaration order; an absent optional is not visited. A list of records
-// (segments, snapshots, transfers) is its size, then the fields of each record; begin_record() and end_record() tell
-// where a record lies for those who want to know.
+// Receives each field of an event once, in declaration order; an absent optional is not visited. A
+// list of records (segments, snapshots, transfers) is its size, then the fields of each record;
+// begin_record() and end_record() tell where a record lies for those who want to know.
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
@@ -345,7 +364,8 @@ class Observer {
   virtual void on_event(const Event& event) = 0;
 };
 
-// Where the system under test reports to; the owner stamps step and time and passes events on to its observers.
+// Where the system under test reports to; the owner stamps step and time and passes events on to
+// its observers.
 class EventSink {
  public:
   virtual ~EventSink() = default;

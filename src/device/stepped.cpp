@@ -11,12 +11,12 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::byte kCanary{0xc5};
 
 bool intact(std::span<const std::byte> canary) {
-  return std::all_of(canary.begin(), canary.end(), [](std::byte byte) { return byte == kCanary; });
+  return std::ranges::all_of(canary, [](std::byte byte) { return byte == kCanary; });
 }
 
 }  // namespace
 
-Nanoseconds Schedule::jitter(const Op&, Nanoseconds nominal) {
+Nanoseconds Schedule::jitter(const Op& /*op*/, Nanoseconds nominal) {
   return nominal;
 }
 
@@ -33,7 +33,7 @@ std::span<std::byte> SteppedDevice::allocate(std::string_view name, Bytes size) 
   CHECK("device.allocate", size >= Bytes{0});
   auto buffer = std::make_unique<Buffer>();
   buffer->name = name;
-  buffer->memory.resize(size.index() + 2 * kCanaryBytes + kAlignment);
+  buffer->memory.resize(size.index() + (2 * kCanaryBytes) + kAlignment);
   const auto address = reinterpret_cast<std::uintptr_t>(buffer->memory.data()) + kCanaryBytes;
   const std::size_t padding = (kAlignment - address % kAlignment) % kAlignment;
   const std::span<std::byte> all = std::span(buffer->memory).subspan(padding);
@@ -155,7 +155,7 @@ bool SteppedDevice::step_wait(StreamKind kind) {
     return true;
   }
   stream.blocked = true;
-  event.state().waiters.push_back([lifeline = lifeline_, kind] {
+  event.state().waiters.emplace_back([lifeline = lifeline_, kind] {
     if (lifeline->device == nullptr) return;
     lifeline->device->at(kind).blocked = false;
     lifeline->device->make_ready(kind);

@@ -14,7 +14,8 @@ std::optional<OwnedRows> RowAllocator::allocate(RequestId request, Component com
     }
     if (auto rows = pool.allocate(request, count, purpose)) return rows;
   }
-  exhausted(request, {component, purpose, count, pool.free(), rank_.tree.evictable(component), refused});
+  exhausted(request,
+            {component, purpose, count, pool.free(), rank_.tree.evictable(component), refused});
   return std::nullopt;
 }
 

@@ -1,4 +1,5 @@
-// Rows on demand: from the free list, else after evicting the shortfall, else not at all (semantics 3, LOAD).
+// Rows on demand: from the free list, else after evicting the shortfall, else not at all (semantics
+// 3, LOAD).
 #pragma once
 
 #include <optional>
@@ -21,7 +22,8 @@ class RowAllocator {
   virtual ~RowAllocator() = default;
 
   // Exactly `count` rows, or none. Exhaustion is an ordinary outcome and is reported.
-  std::optional<OwnedRows> allocate(RequestId request, Component component, Rows count, Purpose purpose);
+  std::optional<OwnedRows> allocate(RequestId request, Component component, Rows count,
+                                    Purpose purpose);
   // As many rows as can be had after eviction, up to `count`; perhaps none.
   OwnedRows allocate_up_to(RequestId request, Component component, Rows count, Purpose purpose);
 

@@ -1,8 +1,10 @@
-// One rank's cache as the engine sees it: the narrow interface that another linker can implement, too.
+// One rank's cache as the engine sees it: the narrow interface that another linker can implement,
+// too.
 //
-// The engine calls every rank with the same arguments in the same order and combines what they answer (link/rank_vote.h).
-// Life of a request: open, (match, lookup)*, [load, commit_load | commit_hit | commit_empty], (reserve, track,
-// begin_forward, before_layer, accepted, chunk_end)*, finish, close. drop_match and close give back whatever is held.
+// The engine calls every rank with the same arguments in the same order and combines what they
+// answer (link/rank_vote.h). Life of a request: open, (match, lookup)*, [load, commit_load |
+// commit_hit | commit_empty], (reserve, track, begin_forward, before_layer, accepted, chunk_end)*,
+// finish, close. drop_match and close give back whatever is held.
 #pragma once
 
 #include <functional>
@@ -28,7 +30,8 @@ struct MatchResult {
   Tokens full_matched;
 };
 
-// Page tables (from page 0, trap where there is no row) and the private slot; valid until the request's next call.
+// Page tables (from page 0, trap where there is no row) and the private slot; valid until the
+// request's next call.
 struct RequestTables {
   std::span<const Row> full;
   std::span<const Row> swa;
@@ -44,7 +47,8 @@ class Cache {
   virtual void close(RequestId request) = 0;
 
   // MATCH: the deepest device hit <= tokens.size() - 1, locked. Replaces an earlier result.
-  virtual MatchResult match(RequestId request, std::span<const TokenId> tokens, bool query_store) = 0;
+  virtual MatchResult match(RequestId request, std::span<const TokenId> tokens,
+                            bool query_store) = 0;
   // LOOKUP: every length in (device hit, length - 1] that this rank can restore, ascending.
   virtual std::vector<Tokens> lookup(RequestId request, Tokens length) = 0;
   // Gives the lock of a match back; the request has no device hit any more.
@@ -65,43 +69,51 @@ class Cache {
   // Starts all queued loads as one batch.
   virtual void start_loads() = 0;
 
-  // Before a forward over [start, start + count): releases SWA pages, then takes FULL and SWA pages. Returns how many of
-  // the tokens have pages after eviction; perhaps none.
+  // Before a forward over [start, start + count): releases SWA pages, then takes FULL and SWA
+  // pages. Returns how many of the tokens have pages after eviction; perhaps none.
   virtual Tokens reserve(RequestId request, Tokens start, Tokens count) = 0;
   // The snapshots that the forward over [start, end) is to write.
-  virtual std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end, bool decode) = 0;
+  virtual std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end,
+                                          bool decode) = 0;
   // The tables for the forward that is about to be launched; fixes which loads it must wait for.
   virtual RequestTables begin_forward(RequestId request) = 0;
-  // Enqueues on the compute stream what must come before layer `layer` of a forward of this request: waits for loads,
-  // the copy into Q, or its clearing by `clear`. Called once per layer, ascending.
+  // Enqueues on the compute stream what must come before layer `layer` of a forward of this
+  // request: waits for loads, the copy into Q, or its clearing by `clear`. Called once per layer,
+  // ascending.
   virtual void before_layer(RequestId request, LayerId layer,
                             const std::function<void(std::span<std::byte>)>& clear) = 0;
   // The results of the request's forward that ended at `end` have been taken.
   virtual void accepted(RequestId request, Tokens end, bool decode) = 0;
 
   // Donates tracked checkpoints after a prompt chunk; after the last one the chain is offloaded.
-  virtual void chunk_end(RequestId request, std::span<const TokenId> tokens, Tokens fed, bool last_chunk) = 0;
-  // Donates the newest checkpoint <= fed and offloads the chain; close() follows. False: rows on the path are still
-  // being loaded, nothing was done, ask again after the verdict.
+  virtual void chunk_end(RequestId request, std::span<const TokenId> tokens, Tokens fed,
+                         bool last_chunk) = 0;
+  // Donates the newest checkpoint <= fed and offloads the chain; close() follows. False: rows on
+  // the path are still being loaded, nothing was done, ask again after the verdict.
   virtual bool finish(RequestId request, std::span<const TokenId> tokens, Tokens fed) = 0;
-  // Donates as finish() does, unless rows on the path are being loaded; close() follows, then open() again.
+  // Donates as finish() does, unless rows on the path are being loaded; close() follows, then
+  // open() again.
   virtual void retract(RequestId request, std::span<const TokenId> tokens, Tokens fed) = 0;
 
-  // Transfers: polled, then settled in the order in which they were queued, with the ranks' common verdict.
+  // Transfers: polled, then settled in the order in which they were queued, with the ranks' common
+  // verdict.
   virtual void pump() = 0;
   virtual std::optional<FinishedLoad> oldest_finished_load() const = 0;
   virtual void settle_load(LoadId load, bool good) = 0;
   virtual std::optional<FinishedOffload> oldest_finished_offload() const = 0;
   virtual void settle_offload(OffloadId offload, bool good) = 0;
   virtual bool transfers_pending() const = 0;
+  // Rows on the request's locked path are still being filled, by its own load or another's.
+  virtual bool path_is_loading(RequestId request) const = 0;
 
-  // Evicts at least `count` rows of `component`, least recently used first, as far as they are unlocked.
+  // Evicts at least `count` rows of `component`, least recently used first, as far as they are
+  // unlocked.
   virtual void evict(Component component, Rows count) = 0;
-  // Evicts what the sequence `tokens` has at `at`, if it is unlocked: the leaf whose page ends there, the SWA rows of the
-  // node that holds that page, or the state there.
-  virtual void evict_at(Component component, const RequestNamespace& names, std::span<const TokenId> tokens,
-                        Tokens at) = 0;
-  // Empties the tree. REQUIRES: no request is open, no transfer is pending.
+  // Evicts what the sequence `tokens` has at `at`, if it is unlocked: the leaf whose page ends
+  // there, the SWA rows of the node that holds that page, or the state there.
+  virtual void evict_at(Component component, const RequestNamespace& names,
+                        std::span<const TokenId> tokens, Tokens at) = 0;
+  // Empties the tree. REQUIRES: no request holds a lock, no transfer is pending.
   virtual void flush() = 0;
 
   virtual const Inspector& inspector() const = 0;

@@ -11,27 +11,34 @@ namespace lockstep {
 
 class CheckpointTracker {
  public:
-  CheckpointTracker(const Rank& rank, RowAllocator& allocator) : rank_(rank), allocator_(allocator) {}
+  CheckpointTracker(const Rank& rank, RowAllocator& allocator)
+      : rank_(rank), allocator_(allocator) {}
   virtual ~CheckpointTracker() = default;
 
-  // Before a forward over prompt tokens [start, end): takes slots, as far as they can be had, for the depths to track.
-  // The branching point has precedence. Returns the snapshots to write, ascending.
+  // Before a forward over prompt tokens [start, end): takes slots, as far as they can be had, for
+  // the depths to track. The branching point has precedence. Returns the snapshots to write,
+  // ascending.
   std::vector<SnapshotView> track_prefill(RequestState& request, Tokens start, Tokens end);
-  // Before a decode that brings the state to `end`: one depth per crossing of the decode grid, in alternating slots.
+  // Before a decode that brings the state to `end`: one depth per crossing of the decode grid, in
+  // alternating slots.
   std::vector<SnapshotView> track_decode(RequestState& request, Tokens end);
   // The forward that ended at `end` has been accepted: what it tracked can be donated.
   void written(RequestState& request, Tokens end);
-  // While decoding, only the newest written checkpoint is donated at the end: the others need no window any more.
+  // While decoding, only the newest written checkpoint is donated at the end: the others need no
+  // window any more.
   void supersede(RequestState& request);
 
-  // Takes the checkpoints that chunk end donates, ascending: all that are written and lie beyond what is inserted.
+  // Takes the checkpoints that chunk end donates, ascending: all that are written and lie beyond
+  // what is inserted.
   std::vector<Checkpoint> donate_chunk_end(RequestState& request);
-  // Takes the newest checkpoint that is written, lies beyond what is inserted and is not deeper than `fed`.
+  // Takes the newest checkpoint that is written, lies beyond what is inserted and is not deeper
+  // than `fed`.
   std::optional<Checkpoint> donate_newest(RequestState& request, Tokens fed);
 
  protected:
   // The depths that a prefill over [start, end) should track, in order of precedence.
-  virtual std::vector<Tokens> boundary_for(const RequestState& request, Tokens start, Tokens end) const;
+  virtual std::vector<Tokens> boundary_for(const RequestState& request, Tokens start,
+                                           Tokens end) const;
   // The slot to overwrite when both of the decode pair are in use: the older one's.
   virtual std::size_t alternate(const RequestState& request) const;
 

@@ -1,4 +1,5 @@
-// COMMIT: make the checkpoint the request's copy-on-write source, and load what the tree adopted (semantics 4).
+// COMMIT: make the checkpoint the request's copy-on-write source, and load what the tree adopted
+// (semantics 4).
 #pragma once
 
 #include <optional>
@@ -18,7 +19,8 @@ class CommitPhase {
   virtual ~CommitPhase() = default;
 
   // After INSERT of a load that ends at `boundary`. Cannot fail: LOAD made sure of Q.
-  void commit_load(RequestState& request, Tokens boundary, const InsertOutcome& inserted, LoadId load);
+  void commit_load(RequestState& request, Tokens boundary, const InsertOutcome& inserted,
+                   LoadId load);
   // Device hit without a tail. REQUIRES: the request holds Q, or the model has no MAMBA component.
   void commit_hit(RequestState& request);
   // No hit at all: Q is cleared before the first forward. REQUIRES: as commit_hit().
@@ -34,8 +36,8 @@ class CommitPhase {
   // Makes `source` the copy-on-write source and locks it until the copy has run.
   virtual void adopt_state(RequestState& request, Node& canonical, Row source);
   // The transfers of what the tree adopted; nothing else is loaded.
-  virtual std::vector<Transfer> keep_adopted(const RequestState& request, const InsertOutcome& inserted,
-                                             Tokens boundary) const;
+  virtual std::vector<Transfer> keep_adopted(const RequestState& request,
+                                             const InsertOutcome& inserted, Tokens boundary) const;
 
   const Rank& rank_;
   const TransferPlanner& planner_;

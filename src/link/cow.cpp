@@ -26,7 +26,8 @@ void CowPhase::before_layer(const RequestState& request, LayerId layer,
   if (!request.pending_copy) return;
 
   if (barrier()) {
-    // The whole row at once, in front of the first recurrent layer, behind the last layer of the load.
+    // The whole row at once, in front of the first recurrent layer, behind the last layer of the
+    // load.
     if (layer != held.front()) return;
     for (LayerId each : held) wait_for_source(request, each, loads);
     copy(request, layout.parts, true);

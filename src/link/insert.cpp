@@ -87,9 +87,12 @@ void InsertPhase::insert_own(RequestState& request, Checkpoint checkpoint, Token
   point_at_tree(rank_, request, *outcome.node, request.own_from);
 }
 
-Tokens InsertPhase::label(const Checkpoint& checkpoint) const { return checkpoint.depth; }
+Tokens InsertPhase::label(const Checkpoint& checkpoint) const {
+  return checkpoint.depth;
+}
 
-void InsertPhase::report(const RequestState& request, const InsertOutcome& outcome, Inserted event) {
+void InsertPhase::report(const RequestState& request, const InsertOutcome& outcome,
+                         Inserted event) {
   event.node = outcome.node->id;
   event.full_adopted = outcome.full_adopted;
   event.full_duplicate = outcome.full_duplicate;

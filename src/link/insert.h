@@ -1,4 +1,5 @@
-// PREPARE and INSERT: hand a request's rows to the tree and take the canonical ones back (semantics 3, 5, 6).
+// PREPARE and INSERT: hand a request's rows to the tree and take the canonical ones back (semantics
+// 3, 5, 6).
 #pragma once
 
 #include <optional>
@@ -13,14 +14,17 @@ class InsertPhase {
   explicit InsertPhase(const Rank& rank) : rank_(rank) {}
   virtual ~InsertPhase() = default;
 
-  // PREPARE of a load that ends at `boundary`: raises the SWA cursor to max(0, boundary - window), never lowers it.
+  // PREPARE of a load that ends at `boundary`: raises the SWA cursor to max(0, boundary - window),
+  // never lowers it.
   virtual void prepare(RequestState& request, Tokens boundary);
 
-  // INSERT of [0, boundary) with the rows that LOAD took. The state stays in request.load if it was a duplicate.
+  // INSERT of [0, boundary) with the rows that LOAD took. The state stays in request.load if it was
+  // a duplicate.
   InsertOutcome insert_load(RequestState& request, Tokens boundary, LoadId load);
 
-  // INSERT of [0, checkpoint.depth) with the request's own rows; afterwards its tables name the canonical rows and its
-  // lock is on the node there. A duplicate state is freed. `checkpoint.slot` is empty without a MAMBA component.
+  // INSERT of [0, checkpoint.depth) with the request's own rows; afterwards its tables name the
+  // canonical rows and its lock is on the node there. A duplicate state is freed. `checkpoint.slot`
+  // is empty without a MAMBA component.
   void insert_own(RequestState& request, Checkpoint checkpoint, Tokens fed, InsertCause cause);
 
  protected:

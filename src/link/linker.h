@@ -1,4 +1,5 @@
-// The linker of one rank: the phases put together behind the cache interface. The system under test.
+// The linker of one rank: the phases put together behind the cache interface. The system under
+// test.
 #pragma once
 
 #include <map>
@@ -23,8 +24,8 @@ struct LinkerConfig {
 class Linker : public Cache, private Inspector {
  public:
   // `device`, `pools`, `store`, `sink` and `gate` (may be null) outlive the linker.
-  Linker(const LinkerConfig& config, const LinkParts& parts, Device& device, PoolGroup& pools, Store& store,
-         EventSink& sink, AllocationGate* gate);
+  Linker(const LinkerConfig& config, const LinkParts& parts, Device& device, PoolGroup& pools,
+         Store& store, EventSink& sink, AllocationGate* gate);
   ~Linker() override;
 
   void open(RequestId request, const RequestNamespace& names) override;
@@ -41,12 +42,14 @@ class Linker : public Cache, private Inspector {
   void commit_empty(RequestId request) override;
   void start_loads() override;
   Tokens reserve(RequestId request, Tokens start, Tokens count) override;
-  std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end, bool decode) override;
+  std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end,
+                                  bool decode) override;
   RequestTables begin_forward(RequestId request) override;
   void before_layer(RequestId request, LayerId layer,
                     const std::function<void(std::span<std::byte>)>& clear) override;
   void accepted(RequestId request, Tokens end, bool decode) override;
-  void chunk_end(RequestId request, std::span<const TokenId> tokens, Tokens fed, bool last_chunk) override;
+  void chunk_end(RequestId request, std::span<const TokenId> tokens, Tokens fed,
+                 bool last_chunk) override;
   bool finish(RequestId request, std::span<const TokenId> tokens, Tokens fed) override;
   void retract(RequestId request, std::span<const TokenId> tokens, Tokens fed) override;
   void pump() override;
@@ -55,6 +58,7 @@ class Linker : public Cache, private Inspector {
   std::optional<FinishedOffload> oldest_finished_offload() const override;
   void settle_offload(OffloadId offload, bool good) override;
   bool transfers_pending() const override;
+  bool path_is_loading(RequestId request) const override;
   void evict(Component component, Rows count) override;
   void evict_at(Component component, const RequestNamespace& names, std::span<const TokenId> tokens,
                 Tokens at) override;
@@ -68,8 +72,10 @@ class Linker : public Cache, private Inspector {
   void name_pages(RequestState& request, std::span<const TokenId> tokens) const;
   // The node that ends at `boundary` on the request's path, or null.
   const Node* node_at(const RequestState& request, Tokens boundary) const;
-  bool path_is_loading(RequestState& request, Tokens depth);
-  // The checkpoints that an INSERT may donate now, ascending; without recurrent layers every page multiple is one.
+  // Whether an INSERT of [0, depth) would run through nodes that are still being filled.
+  bool insert_meets_load(RequestState& request, Tokens depth);
+  // The checkpoints that an INSERT may donate now, ascending; without recurrent layers every page
+  // multiple is one.
   std::optional<Checkpoint> newest_checkpoint(RequestState& request, Tokens fed);
   std::vector<Checkpoint> chunk_checkpoints(RequestState& request, Tokens fed);
   Pages grow(RequestState& request, Component component, Pages wanted);

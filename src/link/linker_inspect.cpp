@@ -48,16 +48,22 @@ void show(const RequestState& request, const std::function<void(const RequestRow
 
 }  // namespace
 
-bool Linker::has(Component component) const { return pools_.has(component); }
+bool Linker::has(Component component) const {
+  return pools_.has(component);
+}
 
-Rows Linker::capacity(Component component) const { return pools_.pool(component).capacity(); }
+Rows Linker::capacity(Component component) const {
+  return pools_.pool(component).capacity();
+}
 
 std::vector<Row> Linker::free_rows(Component component) const {
   const std::span<const Row> rows = pools_.pool(component).free_list();
   return {rows.begin(), rows.end()};
 }
 
-Rows Linker::evictable_rows(Component component) const { return tree_->evictable(component); }
+Rows Linker::evictable_rows(Component component) const {
+  return tree_->evictable(component);
+}
 
 void Linker::for_each_node(const std::function<void(const NodeView&)>& visit) const {
   tree_->for_each_node([&](const Node& node) { visit(view_of(node)); });
@@ -68,12 +74,10 @@ void Linker::for_each_request(const std::function<void(const RequestRowsView&)>&
 }
 
 void Linker::for_each_transfer(const std::function<void(const TransferRowsView&)>& visit) const {
-  loads_->for_each([&](const Transfer& transfer) {
-    visit({transfer.component, transfer.rows, false, true});
-  });
-  offloads_->for_each([&](const Transfer& transfer) {
-    visit({transfer.component, transfer.rows, false, false});
-  });
+  loads_->for_each(
+      [&](const Transfer& transfer) { visit({transfer.component, transfer.rows, false, true}); });
+  offloads_->for_each(
+      [&](const Transfer& transfer) { visit({transfer.component, transfer.rows, false, false}); });
   // What a LOAD has taken and no INSERT has passed on yet.
   for (const auto& [id, request] : requests_) {
     visit({Component::full, request->load.full.rows(), true, true});
@@ -82,9 +86,13 @@ void Linker::for_each_transfer(const std::function<void(const TransferRowsView&)
   }
 }
 
-std::size_t Linker::pending_loads() const { return loads_->size(); }
+std::size_t Linker::pending_loads() const {
+  return loads_->size();
+}
 
-std::size_t Linker::pending_offloads() const { return offloads_->size(); }
+std::size_t Linker::pending_offloads() const {
+  return offloads_->size();
+}
 
 bool Linker::request_rows(RequestId id,
                           const std::function<void(const RequestRowsView&)>& visit) const {

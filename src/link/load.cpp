@@ -19,8 +19,8 @@ bool LoadPhase::run(RequestState& request, Tokens boundary) {
     return false;
   }
   const Row state = rows.state.empty() ? kTrapRow : rows.state.row();
-  rank_.emit(request.id, LoadPlanned{request.device_hit, boundary, rows.full.rows(), rows.swa.rows(),
-                                     state});
+  rank_.emit(request.id,
+             LoadPlanned{request.device_hit, boundary, rows.full.rows(), rows.swa.rows(), state});
   return true;
 }
 
@@ -37,8 +37,8 @@ bool LoadPhase::secure_private_slot(RequestState& request) {
 
 bool LoadPhase::private_slot_is_sure(RequestState& request, Pages boundary) {
   if (!rank_.has(Component::mamba) || !request.q.empty()) return true;
-  const TreePath path = rank_.tree.walk(request.namespace_hash,
-                                        std::span(request.hashes).first(boundary.index()));
+  const TreePath path =
+      rank_.tree.walk(request.namespace_hash, std::span(request.hashes).first(boundary.index()));
   const Node* node = rank_.tree.node_ending_at(path, boundary);
   if (node != nullptr && node->has_state()) return true;
   return secure_private_slot(request);

@@ -12,8 +12,9 @@ class LoadPhase {
   LoadPhase(const Rank& rank, RowAllocator& allocator) : rank_(rank), allocator_(allocator) {}
   virtual ~LoadPhase() = default;
 
-  // Takes FULL rows of [device hit, boundary), SWA rows of its trailing window, the slot T, and makes sure of Q. On
-  // false everything taken has been given back in reverse order: an ordinary miss.
+  // Takes FULL rows of [device hit, boundary), SWA rows of its trailing window, the slot T, and
+  // makes sure of Q. On false everything taken has been given back in reverse order: an ordinary
+  // miss.
   bool run(RequestState& request, Tokens boundary);
   // Gives back what run() took, in reverse order. The request keeps Q.
   virtual void abort(RequestState& request);
@@ -22,11 +23,13 @@ class LoadPhase {
   bool secure_private_slot(RequestState& request);
 
  protected:
-  // COMMIT cannot fail: Q is there, or free, or will be T's slot because the boundary has a state already.
+  // COMMIT cannot fail: Q is there, or free, or will be T's slot because the boundary has a state
+  // already.
   virtual bool private_slot_is_sure(RequestState& request, Pages boundary);
 
  private:
-  bool take(RequestState& request, Component component, Rows count, Purpose purpose, OwnedRows& into);
+  bool take(RequestState& request, Component component, Rows count, Purpose purpose,
+            OwnedRows& into);
   void give_back(RequestState& request, Component component, OwnedRows& rows);
 
   const Rank& rank_;

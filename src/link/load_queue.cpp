@@ -101,9 +101,10 @@ std::vector<GetItem> LoadQueue::items(Load& load, LayerId layer) const {
     for (std::size_t i = 0; i < transfer.rows.size(); ++i) {
       const ObjectKey key = rank_.keys.object_key(transfer.hashes[i], transfer.component);
       const auto object = staging.subspan(i * object_bytes(layout), object_bytes(layout));
-      items.push_back({key, range.offset, object.subspan(range.offset.index(), range.size.index())});
-      items.push_back({key, Bytes{static_cast<std::int64_t>(digest)},
-                       object.subspan(digest, kDigestBytes)});
+      items.push_back(
+          {key, range.offset, object.subspan(range.offset.index(), range.size.index())});
+      items.push_back(
+          {key, Bytes{static_cast<std::int64_t>(digest)}, object.subspan(digest, kDigestBytes)});
     }
   }
   return items;
@@ -152,8 +153,8 @@ bool LoadQueue::digests_match(const Load& load, LayerId layer) const {
     for (std::size_t i = 0; i < load.transfers[t].rows.size(); ++i) {
       const auto object = staging.subspan(i * object_bytes(layout), object_bytes(layout));
       std::uint64_t digest = 0;
-      std::memcpy(&digest,
-                  object.data() + layout.row_bytes.index() + *position * kDigestBytes, kDigestBytes);
+      std::memcpy(&digest, object.data() + layout.row_bytes.index() + *position * kDigestBytes,
+                  kDigestBytes);
       if (digest != xxh3(object.subspan(range.offset.index(), range.size.index()))) return false;
     }
   }
@@ -169,7 +170,7 @@ void LoadQueue::copy_layer(const std::shared_ptr<Load>& load, std::size_t layer_
   }
   PoolGroup& pools = rank_.pools;
   Op op{"load.layer", Link::host_link, Bytes{bytes}, {}, {}};
-  op.body = [load, layer, &pools] {
+  op.body = [&rank = rank_, load, layer, &pools] {
     for (std::size_t t = 0; t < load->transfers.size(); ++t) {
       const Transfer& transfer = load->transfers[t];
       RowPool& pool = pools.pool(transfer.component);
@@ -182,6 +183,7 @@ void LoadQueue::copy_layer(const std::shared_ptr<Load>& load, std::size_t layer_
       }
     }
     ++load->layers_over;
+    rank.emit(load->request, LayerLanded{load->id, layer});
   };
   op.accesses = [load, layer, &pools](const AccessSink& sink) {
     for (const Transfer& transfer : load->transfers) {

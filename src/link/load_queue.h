@@ -1,10 +1,11 @@
 // Loads under way: reads from the store, layer by layer, into device rows (semantics 7; stores.md).
 //
-//   queue() --start_batch()--> reading layers --> all layers landed or failed --> finished() --settle()--> gone
+//   queue() --start_batch()--> reading layers --> all layers landed or failed --> finished()
+//   --settle()--> gone
 //
-// The loads of a step form one batch. Layer l's event fires when each load of the batch has finished or failed at l, so
-// a reader of layer l waits for one event. A store object is the row's bytes followed by one XXH3 digest per layer;
-// what does not match its digest is refused.
+// The loads of a step form one batch. Layer l's event fires when each load of the batch has
+// finished or failed at l, so a reader of layer l waits for one event. A store object is the row's
+// bytes followed by one XXH3 digest per layer; what does not match its digest is refused.
 #pragma once
 
 #include <deque>
@@ -34,19 +35,23 @@ class LoadQueue {
 
   LoadId next_id() { return LoadId{next_id_++}; }
   // A load of the tail [begin, boundary); `endpoint` stays locked until the load is settled.
-  void queue(LoadId id, RequestId request, Pages begin, Tokens boundary, std::vector<Transfer> transfers,
-             LockTicket endpoint);
-  // Hands all queued loads to the store as one batch, behind everything that the compute stream has been given.
+  void queue(LoadId id, RequestId request, Pages begin, Tokens boundary,
+             std::vector<Transfer> transfers, LockTicket endpoint);
+  // Hands all queued loads to the store as one batch, behind everything that the compute stream has
+  // been given.
   void start_batch();
   // Polls the store: layers that have arrived are copied into rows, events fire.
   void pump();
 
-  // The load that was queued first, if it is over: loads are settled in the order in which they were queued.
+  // The load that was queued first, if it is over: loads are settled in the order in which they
+  // were queued.
   std::optional<FinishedLoad> oldest_finished() const;
-  // The ranks' verdict on the oldest finished load. On success flags are set for what LOOKUP proved; its lock ends.
+  // The ranks' verdict on the oldest finished load. On success flags are set for what LOOKUP
+  // proved; its lock ends.
   void settle(LoadId id, bool good);
 
-  // Orders the stream behind layer `layer` of each of these loads; loads that are over order nothing.
+  // Orders the stream behind layer `layer` of each of these loads; loads that are over order
+  // nothing.
   void wait_for_layer(StreamKind stream, LayerId layer, std::span<const LoadId> loads);
 
   std::size_t size() const { return loads_.size(); }
@@ -58,9 +63,9 @@ class LoadQueue {
     bool over = false;
   };
   struct Batch {
-    std::vector<LayerId> layers;       // ascending
-    std::vector<DeviceEvent> events;   // one per layer
-    std::vector<std::size_t> open;     // loads that have neither finished nor failed at this layer
+    std::vector<LayerId> layers;      // ascending
+    std::vector<DeviceEvent> events;  // one per layer
+    std::vector<std::size_t> open;    // loads that have neither finished nor failed at this layer
   };
   struct Load {
     LoadId id;
@@ -68,8 +73,8 @@ class LoadQueue {
     Pages begin;
     std::vector<Transfer> transfers;
     LockTicket endpoint;
-    std::shared_ptr<Batch> batch;  // null until started
-    std::vector<LayerRead> reads;  // one per layer of the batch
+    std::shared_ptr<Batch> batch;                 // null until started
+    std::vector<LayerRead> reads;                 // one per layer of the batch
     std::vector<std::vector<std::byte>> staging;  // one per transfer: objects, row after row
     std::size_t layers_over = 0;                  // failed, or copied on the device
     bool failed = false;
@@ -77,14 +82,16 @@ class LoadQueue {
   };
 
   // Whether the bytes that arrived for one layer may be used.
-  virtual bool accept(const Load& load, LayerId layer, const std::vector<StoreResult>& results) const;
+  virtual bool accept(const Load& load, LayerId layer,
+                      const std::vector<StoreResult>& results) const;
   // Fires a layer's event behind the copies of that layer, once no load of the batch is open there.
   virtual void signal(Batch& batch, std::size_t layer);
 
  private:
   void start(const std::shared_ptr<Load>& load, const std::shared_ptr<Batch>& batch);
   std::vector<GetItem> items(Load& load, LayerId layer) const;
-  void arrived(const std::shared_ptr<Load>& load, std::size_t layer, const std::vector<StoreResult>& results);
+  void arrived(const std::shared_ptr<Load>& load, std::size_t layer,
+               const std::vector<StoreResult>& results);
   void copy_layer(const std::shared_ptr<Load>& load, std::size_t layer);
   bool digests_match(const Load& load, LayerId layer) const;
 

@@ -12,8 +12,9 @@ namespace lockstep {
 // Which objects of the tail the store answered for, page by page from the device hit.
 struct TailPresence {
   std::vector<bool> full;
-  std::vector<bool> swa;    // empty without an SWA component
-  std::vector<bool> state;  // object of the checkpoint that ends at this page; empty without a MAMBA component
+  std::vector<bool> swa;  // empty without an SWA component
+  std::vector<bool>
+      state;  // object of the checkpoint that ends at this page; empty without a MAMBA component
 };
 
 class LookupPhase {
@@ -21,12 +22,14 @@ class LookupPhase {
   explicit LookupPhase(const Rank& rank) : rank_(rank) {}
   virtual ~LookupPhase() = default;
 
-  // Fills request.restorable: every length in (device hit, length - 1] that this rank can restore, ascending.
+  // Fills request.restorable: every length in (device hit, length - 1] that this rank can restore,
+  // ascending.
   void run(RequestState& request, Tokens length);
 
  protected:
   // The hashes of the tail pages, named as parts of the whole sequence.
-  virtual std::vector<PageHash> tail_hashes(const RequestState& request, Pages begin, Pages end) const;
+  virtual std::vector<PageHash> tail_hashes(const RequestState& request, Pages begin,
+                                            Pages end) const;
   // Tail-relative page counts n such that [hit, hit + n) can be restored.
   virtual std::vector<Pages> restorable(const TailPresence& tail) const;
 

@@ -30,9 +30,13 @@ void MatchPhase::run(RequestState& request, Tokens length, bool query_store) {
   rank_.emit(request.id, Matched{request.device_hit, request.full_matched, node, query_store});
 }
 
-Tokens MatchPhase::limit(const RequestState&, Tokens length) const { return length - Tokens{1}; }
+Tokens MatchPhase::limit(const RequestState&, Tokens length) const {
+  return length - Tokens{1};
+}
 
-Pages MatchPhase::window_needed() const { return rank_.geometry.window_pages(); }
+Pages MatchPhase::window_needed() const {
+  return rank_.geometry.window_pages();
+}
 
 Pages MatchPhase::deepest_hit(const TreePath& path, Pages limit) const {
   const Geometry& geometry = rank_.geometry;

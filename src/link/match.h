@@ -14,9 +14,10 @@ class MatchPhase {
   explicit MatchPhase(const Rank& rank) : rank_(rank) {}
   virtual ~MatchPhase() = default;
 
-  // Finds d, the deepest boundary <= length - 1 with FULL rows on [0, d), SWA rows in the window below d and a state at
-  // d; locks its node and marks the use. `request.hashes` must name the whole pages of its `length` tokens. An earlier
-  // result is given back first. Without a hit no lock is taken.
+  // Finds d, the deepest boundary <= length - 1 with FULL rows on [0, d), SWA rows in the window
+  // below d and a state at d; locks its node and marks the use. `request.hashes` must name the
+  // whole pages of its `length` tokens. An earlier result is given back first. Without a hit no
+  // lock is taken.
   void run(RequestState& request, Tokens length, bool query_store);
 
  protected:

@@ -154,7 +154,8 @@ void OffloadPhase::walk(RequestId request, Node& node) {
   for (Node* n : chain(node)) {
     std::vector<Transfer> transfers = missing(*n);
     if (transfers.empty()) continue;
-    const std::optional<OffloadId> parent = n->parent->is_root() ? std::nullopt : n->parent->full_pending;
+    const std::optional<OffloadId> parent =
+        n->parent->is_root() ? std::nullopt : n->parent->full_pending;
     const OffloadId id = queue_.next_id();
     mark_pending(*n, transfers, id);
     queue_.queue(id, *n, std::move(transfers), parent);

@@ -1,7 +1,8 @@
 // OFFLOAD: put what the tree holds and the store does not (semantics 7).
 //
-//   OffloadPhase walks a chain and decides what to put; OffloadQueue copies rows out behind the forwards that wrote
-//   them, hands the objects to the store, and sets flags once the verdict is known.
+//   OffloadPhase walks a chain and decides what to put; OffloadQueue copies rows out behind the
+//   forwards that wrote them, hands the objects to the store, and sets flags once the verdict is
+//   known.
 #pragma once
 
 #include <deque>
@@ -26,15 +27,18 @@ class OffloadQueue {
   explicit OffloadQueue(const Rank& rank) : rank_(rank) {}
   virtual ~OffloadQueue() = default;
 
-  // Puts `transfers` of `node`, whose pending marks the caller has set with `id`. The node and the SWA pages that are
-  // read stay locked until the offload is settled. If `depends_on` fails, so does this.
+  // Puts `transfers` of `node`, whose pending marks the caller has set with `id`. The node and the
+  // SWA pages that are read stay locked until the offload is settled. If `depends_on` fails, so
+  // does this.
   OffloadId next_id() { return OffloadId{next_id_++}; }
-  void queue(OffloadId id, Node& node, std::vector<Transfer> transfers, std::optional<OffloadId> depends_on);
+  void queue(OffloadId id, Node& node, std::vector<Transfer> transfers,
+             std::optional<OffloadId> depends_on);
   // Polls the store.
   void pump();
   // The offload that was queued first, if it is over on this rank.
   std::optional<FinishedOffload> oldest_finished() const;
-  // The ranks' verdict on it: marks go, on success flags are set on everything the run has become since.
+  // The ranks' verdict on it: marks go, on success flags are set on everything the run has become
+  // since.
   void settle(OffloadId id, bool good);
 
   std::size_t size() const { return offloads_.size(); }
@@ -47,7 +51,7 @@ class OffloadQueue {
     PageRange run;  // the node's pages when it was queued
     std::vector<Transfer> transfers;
     std::optional<OffloadId> depends_on;
-    bool doomed = false;  // what it depends on has failed
+    bool doomed = false;                          // what it depends on has failed
     std::vector<std::vector<std::byte>> objects;  // row bytes and digests, transfer after transfer
     std::optional<StoreTicket> ticket;
     bool over = false;
@@ -77,7 +81,8 @@ class OffloadPhase {
       : rank_(rank), planner_(planner), queue_(queue) {}
   virtual ~OffloadPhase() = default;
 
-  // Walks the chain that ends at `node`, ancestor first, up to a node whose rows are still being loaded.
+  // Walks the chain that ends at `node`, ancestor first, up to a node whose rows are still being
+  // loaded.
   void walk(RequestId request, Node& node);
 
  protected:

@@ -2,7 +2,8 @@
 
 namespace lockstep {
 
-std::unique_ptr<KeyScheme> LinkParts::key_scheme(Tokens page, RankId rank, std::uint32_t ranks) const {
+std::unique_ptr<KeyScheme> LinkParts::key_scheme(Tokens page, RankId rank,
+                                                 std::uint32_t ranks) const {
   return std::make_unique<KeyScheme>(page, rank, ranks);
 }
 std::unique_ptr<EvictionPolicy> LinkParts::eviction_policy(RankId) const {
@@ -14,7 +15,8 @@ std::unique_ptr<NodeSplitter> LinkParts::node_splitter() const {
 std::unique_ptr<TransferPlanner> LinkParts::transfer_planner() const {
   return std::make_unique<TransferPlanner>();
 }
-std::unique_ptr<RowAllocator> LinkParts::row_allocator(const Rank& rank, AllocationGate* gate) const {
+std::unique_ptr<RowAllocator> LinkParts::row_allocator(const Rank& rank,
+                                                       AllocationGate* gate) const {
   return std::make_unique<RowAllocator>(rank, gate);
 }
 std::unique_ptr<MatchPhase> LinkParts::match_phase(const Rank& rank) const {
@@ -23,7 +25,9 @@ std::unique_ptr<MatchPhase> LinkParts::match_phase(const Rank& rank) const {
 std::unique_ptr<LookupPhase> LinkParts::lookup_phase(const Rank& rank) const {
   return std::make_unique<LookupPhase>(rank);
 }
-std::unique_ptr<RankVote> LinkParts::rank_vote() const { return std::make_unique<RankVote>(); }
+std::unique_ptr<RankVote> LinkParts::rank_vote() const {
+  return std::make_unique<RankVote>();
+}
 std::unique_ptr<LoadPhase> LinkParts::load_phase(const Rank& rank, RowAllocator& allocator) const {
   return std::make_unique<LoadPhase>(rank, allocator);
 }
@@ -33,7 +37,8 @@ std::unique_ptr<InsertPhase> LinkParts::insert_phase(const Rank& rank) const {
 std::unique_ptr<LoadQueue> LinkParts::load_queue(const Rank& rank) const {
   return std::make_unique<LoadQueue>(rank);
 }
-std::unique_ptr<CommitPhase> LinkParts::commit_phase(const Rank& rank, const TransferPlanner& planner,
+std::unique_ptr<CommitPhase> LinkParts::commit_phase(const Rank& rank,
+                                                     const TransferPlanner& planner,
                                                      LoadQueue& loads) const {
   return std::make_unique<CommitPhase>(rank, planner, loads);
 }

@@ -1,5 +1,5 @@
-// The classes a linker is made of, each made by one virtual function: whoever wants one step to behave differently
-// overrides the function that makes its class (planted defects, other policies).
+// The classes a linker is made of, each made by one virtual function: whoever wants one step to
+// behave differently overrides the function that makes its class (planted defects, other policies).
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ class LinkParts {
  public:
   virtual ~LinkParts() = default;
 
-  virtual std::unique_ptr<KeyScheme> key_scheme(Tokens page, RankId rank, std::uint32_t ranks) const;
+  virtual std::unique_ptr<KeyScheme> key_scheme(Tokens page, RankId rank,
+                                                std::uint32_t ranks) const;
   virtual std::unique_ptr<EvictionPolicy> eviction_policy(RankId rank) const;
   virtual std::unique_ptr<NodeSplitter> node_splitter() const;
   virtual std::unique_ptr<TransferPlanner> transfer_planner() const;
@@ -38,11 +39,13 @@ class LinkParts {
   virtual std::unique_ptr<LoadPhase> load_phase(const Rank& rank, RowAllocator& allocator) const;
   virtual std::unique_ptr<InsertPhase> insert_phase(const Rank& rank) const;
   virtual std::unique_ptr<LoadQueue> load_queue(const Rank& rank) const;
-  virtual std::unique_ptr<CommitPhase> commit_phase(const Rank& rank, const TransferPlanner& planner,
+  virtual std::unique_ptr<CommitPhase> commit_phase(const Rank& rank,
+                                                    const TransferPlanner& planner,
                                                     LoadQueue& loads) const;
   virtual std::unique_ptr<CowPhase> cow_phase(const Rank& rank, LoadQueue& loads) const;
   virtual std::unique_ptr<OffloadQueue> offload_queue(const Rank& rank) const;
-  virtual std::unique_ptr<OffloadPhase> offload_phase(const Rank& rank, const TransferPlanner& planner,
+  virtual std::unique_ptr<OffloadPhase> offload_phase(const Rank& rank,
+                                                      const TransferPlanner& planner,
                                                       OffloadQueue& queue) const;
   virtual std::unique_ptr<CheckpointTracker> checkpoint_tracker(const Rank& rank,
                                                                 RowAllocator& allocator) const;

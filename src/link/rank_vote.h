@@ -11,7 +11,8 @@ namespace lockstep {
 class RankVote {
  public:
   virtual ~RankVote() = default;
-  // The largest length that every rank can restore, or `device_hit`: never the minimum of the ranks' maxima.
+  // The largest length that every rank can restore, or `device_hit`: never the minimum of the
+  // ranks' maxima.
   virtual Tokens combine(std::span<const std::vector<Tokens>> restorable, Tokens device_hit) const;
 };
 

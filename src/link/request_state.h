@@ -2,10 +2,11 @@
 //
 //   pages   0 ........ own_from ........ tables' end
 //   full    tree's     | the request's own (own_full)
-//   swa     tree's     | own (own_swa), from swa_own_from; below the cursor nothing of its own is left
+//   swa     tree's     | own (own_swa), from swa_own_from; below the cursor nothing of its own is
+//   left
 //
-// Q is the request's private slot. `tracked` are checkpoints that forwards leave in slots of the request until an INSERT
-// donates them or the request ends.
+// Q is the request's private slot. `tracked` are checkpoints that forwards leave in slots of the
+// request until an INSERT donates them or the request ends.
 #pragma once
 
 #include <optional>
@@ -23,8 +24,9 @@ namespace lockstep {
 struct Checkpoint {
   Tokens depth;
   OwnedRows slot;
-  bool written = false;     // by a forward that the engine accepted
-  bool superseded = false;  // a newer one of the decode pair is written: this one is not donated any more
+  bool written = false;  // by a forward that the engine accepted
+  bool superseded =
+      false;  // a newer one of the decode pair is written: this one is not donated any more
 };
 
 // Rows that LOAD has taken for the tail [device hit, boundary).
@@ -46,9 +48,10 @@ struct RequestState {
 
   // MATCH and LOOKUP
   Tokens device_hit;
-  Tokens full_matched;    // F
-  Tokens deepest_state;   // deepest state on the matched path, 0 if none
-  Node* node = nullptr;   // the node that ends at the hit, later at the last boundary inserted; null: none
+  Tokens full_matched;   // F
+  Tokens deepest_state;  // deepest state on the matched path, 0 if none
+  Node* node =
+      nullptr;  // the node that ends at the hit, later at the last boundary inserted; null: none
   LockTicket lock;
   std::vector<Tokens> restorable;  // ascending, in (device_hit, limit]
 
@@ -65,7 +68,8 @@ struct RequestState {
   OwnedRows q;
   std::optional<PendingCopy> pending_copy;
   bool clear_pending = false;
-  std::vector<LoadId> awaited;  // loads that still fill rows of its path: the forward in flight waits for them
+  std::vector<LoadId>
+      awaited;  // loads that still fill rows of its path: the forward in flight waits for them
   std::vector<Checkpoint> tracked;  // ascending by depth
 };
 

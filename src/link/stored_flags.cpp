@@ -39,7 +39,8 @@ void flag_proved(const Rank& rank, Node& endpoint, Pages begin) {
   for (Node* node : nodes_of_run(endpoint, begin)) {
     flag_full(rank, *node);
     if (!node->full_stored) return;
-    if (rank.has(Component::swa)) flag_swa(rank, *node, {std::max(window.begin, begin), window.end});
+    if (rank.has(Component::swa))
+      flag_swa(rank, *node, {std::max(window.begin, begin), window.end});
   }
   flag_state(rank, endpoint);
 }

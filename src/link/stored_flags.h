@@ -1,5 +1,6 @@
-// What the linker believes the store to hold: flags on nodes (FULL and state one each, SWA one per page). A FULL flag is
-// only set below a flagged parent, so that a flagged node's whole chain is in the store (invariant S2).
+// What the linker believes the store to hold: flags on nodes (FULL and state one each, SWA one per
+// page). A FULL flag is only set below a flagged parent, so that a flagged node's whole chain is in
+// the store (invariant S2).
 #pragma once
 
 #include <vector>
@@ -16,8 +17,9 @@ void flag_full(const Rank& rank, Node& node);
 void flag_swa(const Rank& rank, Node& node, PageRange pages);
 void flag_state(const Rank& rank, Node& node);
 
-// Marks what LOOKUP has proved to be in the store, once the load of [begin, endpoint's end) has landed: FULL of the
-// chain, SWA of the window, the endpoint's state; but only below a flagged parent.
+// Marks what LOOKUP has proved to be in the store, once the load of [begin, endpoint's end) has
+// landed: FULL of the chain, SWA of the window, the endpoint's state; but only below a flagged
+// parent.
 void flag_proved(const Rank& rank, Node& endpoint, Pages begin);
 
 }  // namespace lockstep

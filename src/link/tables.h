@@ -1,4 +1,5 @@
-// A request's page tables and lock follow the tree: after COMMIT and after each INSERT they name the canonical rows.
+// A request's page tables and lock follow the tree: after COMMIT and after each INSERT they name
+// the canonical rows.
 #pragma once
 
 #include "link/rank.h"
@@ -6,8 +7,8 @@
 
 namespace lockstep {
 
-// Tables of pages [from, node's end) become the tree's rows (trap where SWA is absent), the lock moves to `node`, and the
-// request's own rows start at the node's end.
+// Tables of pages [from, node's end) become the tree's rows (trap where SWA is absent), the lock
+// moves to `node`, and the request's own rows start at the node's end.
 void point_at_tree(const Rank& rank, RequestState& request, Node& node, Pages from);
 
 }  // namespace lockstep

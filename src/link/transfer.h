@@ -1,4 +1,5 @@
-// One component's part of a load or an offload: which rows, under which hashes, for which pages (semantics 1).
+// One component's part of a load or an offload: which rows, under which hashes, for which pages
+// (semantics 1).
 #pragma once
 
 #include <span>
@@ -27,8 +28,8 @@ class TransferPlanner {
   // Rows of the given pages, in order; `hashes` name exactly these pages.
   virtual Transfer pages(Component component, std::span<const PageHash> hashes, PageRange pages,
                          std::vector<Row> rows) const;
-  // The checkpoint that ends at `end`, a page index past its last page. `run` names pages that end there: the state is
-  // named by the last of them. REQUIRES: !run.empty().
+  // The checkpoint that ends at `end`, a page index past its last page. `run` names pages that end
+  // there: the state is named by the last of them. REQUIRES: !run.empty().
   virtual Transfer state(std::span<const PageHash> run, Pages end, Row row) const;
 };
 

@@ -13,7 +13,8 @@ void WindowRelease::run(RequestState& request, Tokens start) {
   }
   if (bound <= Tokens{0}) return;
   const Pages keep_from = geometry.pages(bound);
-  const Pages count = std::min(keep_from - request.swa_own_from, Pages{request.own_swa.size().value()});
+  const Pages count =
+      std::min(keep_from - request.swa_own_from, Pages{request.own_swa.size().value()});
   if (count <= Pages{0}) return;
 
   OwnedRows gone = request.own_swa.take_front(Rows{count.value()});

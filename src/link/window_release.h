@@ -1,5 +1,5 @@
-// Window release: a request gives back its own SWA pages that neither its next forward nor a checkpoint still needs
-// (semantics 5, Window release). Rows of the tree leave only by eviction.
+// Window release: a request gives back its own SWA pages that neither its next forward nor a
+// checkpoint still needs (semantics 5, Window release). Rows of the tree leave only by eviction.
 #pragma once
 
 #include "link/rank.h"
@@ -13,7 +13,8 @@ class WindowRelease {
   virtual ~WindowRelease() = default;
 
   // Before a forward that starts at `start`: frees own SWA pages wholly below
-  // min(start - (W-1), c - window_pages * page), rounded down to a page, and raises the cursor to there.
+  // min(start - (W-1), c - window_pages * page), rounded down to a page, and raises the cursor to
+  // there.
   void run(RequestState& request, Tokens start);
 
  protected:

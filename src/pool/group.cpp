@@ -42,7 +42,7 @@ std::string text(const std::vector<std::string>& names) {
   return list;
 }
 
-Result<void> check_duplicates(const DeclaredState&, const Pools& pools) {
+Result<void> check_duplicates(const DeclaredState& /*state*/, const Pools& pools) {
   if (pools.empty()) return refuse(Component::full, "missing; at least one pool is needed");
   for (Component component : kComponents) {
     const auto count = std::ranges::count_if(
@@ -52,7 +52,7 @@ Result<void> check_duplicates(const DeclaredState&, const Pools& pools) {
   return {};
 }
 
-Result<void> check_sizes(const DeclaredState&, const Pools& pools) {
+Result<void> check_sizes(const DeclaredState& /*state*/, const Pools& pools) {
   for (const PoolSpec& pool : pools) {
     const Component component = pool.layout.component;
     if (pool.capacity <= Rows{0}) {
@@ -81,14 +81,14 @@ Result<void> check_virtual_slots(const DeclaredState& state, const Pools& pools)
                 "number does not name bytes");
 }
 
-Result<void> check_state_dtype(const DeclaredState& state, const Pools&) {
+Result<void> check_state_dtype(const DeclaredState& state, const Pools& /*pools*/) {
   if (state.state_dtype == "float32") return {};
   return refuse(Component::mamba, "state_dtype: \"" + state.state_dtype +
                                       "\" checkpoints are not copied bit for bit, expected "
                                       "\"float32\"");
 }
 
-Result<void> check_extra_slot_state(const DeclaredState& state, const Pools&) {
+Result<void> check_extra_slot_state(const DeclaredState& state, const Pools& /*pools*/) {
   if (state.extra_slot_state.empty()) return {};
   return refuse(Component::mamba, "extra_slot_state: per-slot state outside the transfer (" +
                                       text(state.extra_slot_state) + ") would not be restored");
@@ -121,7 +121,7 @@ Result<void> check_contiguous(const DeclaredState& state, const Pools& pools) {
   return {};
 }
 
-Result<void> check_page_sizes(const DeclaredState&, const Pools& pools) {
+Result<void> check_page_sizes(const DeclaredState& /*state*/, const Pools& pools) {
   const PoolSpec* full = find(pools, Component::full);
   const PoolSpec* swa = find(pools, Component::swa);
   const PoolSpec* mamba = find(pools, Component::mamba);
@@ -143,7 +143,7 @@ Result<void> check_page_sizes(const DeclaredState&, const Pools& pools) {
   return {};
 }
 
-Result<void> check_state_parts(const DeclaredState&, const Pools& pools) {
+Result<void> check_state_parts(const DeclaredState& /*state*/, const Pools& pools) {
   const PoolSpec* mamba = find(pools, Component::mamba);
   if (mamba == nullptr) return {};
   const bool has_state = std::ranges::any_of(
@@ -152,7 +152,7 @@ Result<void> check_state_parts(const DeclaredState&, const Pools& pools) {
   return refuse(Component::mamba, "has neither temporal nor conv buffers");
 }
 
-Result<void> check_layer_sets(const DeclaredState& state, const Pools&) {
+Result<void> check_layer_sets(const DeclaredState& state, const Pools& /*pools*/) {
   const std::set<LayerId> attention(state.attention_layers.begin(), state.attention_layers.end());
   const std::set<LayerId> full(state.full_layers.begin(), state.full_layers.end());
   const std::set<LayerId> swa(state.swa_layers.begin(), state.swa_layers.end());

@@ -75,7 +75,7 @@ RowPool::RowPool(Device& device, EventSink& sink, RankId rank, RowLayout layout,
   fill_poison(bytes(kTrapRow));
   free_.reserve(capacity.index());
   for (std::int64_t row = capacity.value(); row >= 1; --row) {
-    free_.push_back(Row{static_cast<std::uint32_t>(row)});
+    free_.emplace_back(static_cast<std::uint32_t>(row));
     fill_poison(bytes(free_.back()));
   }
 }

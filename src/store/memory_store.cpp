@@ -27,13 +27,13 @@ Bytes size_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-bool StoreFaults::on_exists(const ObjectKey&, bool present) {
+bool StoreFaults::on_exists(const ObjectKey& /*key*/, bool present) {
   return present;
 }
-GetFault StoreFaults::on_get(const GetItem&) {
+GetFault StoreFaults::on_get(const GetItem& /*item*/) {
   return {};
 }
-PutFault StoreFaults::on_put(const PutItem&) {
+PutFault StoreFaults::on_put(const PutItem& /*item*/) {
   return {};
 }
 
@@ -129,7 +129,7 @@ void MemoryStore::finish(StoreTicket ticket) {
                                              : finish_put(work));
   }
   batch.done = true;
-  // By index: a listener may add another.
+  // NOLINTNEXTLINE(modernize-loop-convert): a listener may add another
   for (std::size_t i = 0; i < listeners_.size(); ++i) listeners_[i]();
 }
 
@@ -223,7 +223,7 @@ bool MemoryStore::make_room(Bytes size) {
     victims.push_back(object);
   }
   if (room < size) return false;
-  for (Objects::iterator victim : victims) erase(victim);
+  for (auto victim : victims) erase(victim);
   return true;
 }
 

@@ -59,8 +59,8 @@ class Store {
 
   virtual void remove(std::span<const ObjectKey> keys) = 0;
 
-  // Called (on the owner's thread) whenever some ticket may have become done, so that nobody has to
-  // spin.
+  // Adds an action that is called (on the owner's thread) whenever some ticket may have become
+  // done, so that nobody has to spin. It stays for as long as the store.
   virtual void on_progress(std::function<void()> action) = 0;
 };
 

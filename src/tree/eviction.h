@@ -1,7 +1,8 @@
-// Which node goes next (semantics 5, Eviction): least recently used by a logical clock, ties by node id, per component.
+// Which node goes next (semantics 5, Eviction): least recently used by a logical clock, ties by
+// node id, per component.
 //
-// The index holds, per component, the nodes that eviction may take now, ordered by (stamp, id). Whoever changes locks,
-// children, rows or recency of a node calls refresh().
+// The index holds, per component, the nodes that eviction may take now, ordered by (stamp, id).
+// Whoever changes locks, children, rows or recency of a node calls refresh().
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@ class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
 
-  // FULL: an unlocked leaf. SWA: a node with an unlocked SWA row. MAMBA: a node with an unlocked state.
+  // FULL: an unlocked leaf. SWA: a node with an unlocked SWA row. MAMBA: a node with an unlocked
+  // state.
   virtual bool may_evict(const Node& node, Component component) const;
   // SWA only: whether this page's row may go with the node's others.
   virtual bool may_evict_page(const Node& node, std::size_t offset) const;

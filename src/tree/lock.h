@@ -1,6 +1,7 @@
-// Lock tickets. One ticket on a node covers FULL on the path to the root, SWA on a range of pages that ends at the
-// node's end, and MAMBA on the node alone if it had a state. The ticket remembers what it covered, so that releasing it
-// undoes exactly that, also after splits (semantics 5, Locks).
+// Lock tickets. One ticket on a node covers FULL on the path to the root, SWA on a range of pages
+// that ends at the node's end, and MAMBA on the node alone if it had a state. The ticket remembers
+// what it covered, so that releasing it undoes exactly that, also after splits (semantics 5,
+// Locks).
 #pragma once
 
 #include <utility>
@@ -18,7 +19,8 @@ struct LockCover {
   bool mamba = false;
 };
 
-// Takes covers back; the tree is one. Virtual so that ownership can be observed and broken on purpose.
+// Takes covers back; the tree is one. Virtual so that ownership can be observed and broken on
+// purpose.
 class LockReleaser {
  public:
   virtual ~LockReleaser() = default;

@@ -1,11 +1,14 @@
 // A node of the radix tree: a run of pages below a path of other runs.
 //
 //   root(namespace) --[h0 h1]-- A --[h2 h3 h4]-- B          full: one row per page, always
-//                                \--[h5]-- C                 swa:  one row per page, the trap row where absent
-//                                                            state: at the node's end only, the trap row where absent
+//                                \--[h5]-- C                 swa:  one row per page, the trap row
+//                                where absent
+//                                                            state: at the node's end only, the
+//                                                            trap row where absent
 //
-// Invariants (judged by the oracle as C6): every node but a root has at least one page; a child is found by its first
-// page hash; a node with a state has the SWA rows of its whole window; an unlocked node without children has a state.
+// Invariants (judged by the oracle as C6): every node but a root has at least one page; a child is
+// found by its first page hash; a node with a state has the SWA rows of its whole window; an
+// unlocked node without children has a state.
 #pragma once
 
 #include <array>
@@ -46,7 +49,8 @@ struct Node {
 
   std::vector<LoadId> loading;  // loads that still fill rows of this node
 
-  // Recency per component, and the stamp under which the eviction index holds the node (0: it does not).
+  // Recency per component, and the stamp under which the eviction index holds the node (0: it does
+  // not).
   std::array<std::uint64_t, 3> used{};
   std::array<std::uint64_t, 3> indexed{};
 

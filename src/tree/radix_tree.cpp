@@ -26,7 +26,8 @@ Pages common_prefix(const Node& node, std::span<const PageHash> hashes) {
 }  // namespace
 
 RadixTree::RadixTree(const Geometry& geometry, PoolGroup& pools, EventSink& sink, RankId rank,
-                     std::unique_ptr<EvictionPolicy> eviction, std::unique_ptr<NodeSplitter> splitter)
+                     std::unique_ptr<EvictionPolicy> eviction,
+                     std::unique_ptr<NodeSplitter> splitter)
     : geometry_(geometry),
       pools_(pools),
       sink_(sink),
@@ -301,7 +302,8 @@ Rows RadixTree::evict_from(Node& node, Component component, EvictionCause cause)
       drop_swa(node, cause);
       break;
     case Component::mamba:
-      // A leaf goes whole; an inner node, or a leaf that somebody still reads, loses its state only.
+      // A leaf goes whole; an inner node, or a leaf that somebody still reads, loses its state
+      // only.
       if (eviction_->may_evict(node, Component::full)) {
         remove_leaf(node, cause);
       } else {
@@ -388,7 +390,8 @@ void RadixTree::take_out(Node& node, EvictionCause cause) {
 void RadixTree::prune(Node* node) {
   // Without recurrent layers every page counts as having a state, so nothing is ever stranded.
   if (!geometry_.has_mamba) return;
-  while (!node->is_root() && node->children.empty() && !node->has_state() && node->full_locks == 0) {
+  while (!node->is_root() && node->children.empty() && !node->has_state() &&
+         node->full_locks == 0) {
     Node* parent = node->parent;
     take_out(*node, EvictionCause::cascade);
     node = parent;

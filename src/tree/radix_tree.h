@@ -1,7 +1,8 @@
-// The radix tree over page hashes: one root per namespace, rows of three components, locks, eviction (semantics 5).
+// The radix tree over page hashes: one root per namespace, rows of three components, locks,
+// eviction (semantics 5).
 //
-// The tree owns the rows that hang on its nodes and gives them back to the pools when they leave. It reports every
-// change to the event sink. It never touches the bytes of a row.
+// The tree owns the rows that hang on its nodes and gives them back to the pools when they leave.
+// It reports every change to the event sink. It never touches the bytes of a row.
 #pragma once
 
 #include <array>
@@ -22,7 +23,8 @@
 
 namespace lockstep {
 
-// The nodes that [0, matched) runs through. `last` is the deepest one touched; `matched` may end inside it.
+// The nodes that [0, matched) runs through. `last` is the deepest one touched; `matched` may end
+// inside it.
 struct TreePath {
   Node* root = nullptr;
   std::vector<Node*> nodes;  // below the root, in order
@@ -61,17 +63,20 @@ class RadixTree : public LockReleaser {
 
   const Geometry& geometry() const { return geometry_; }
 
-  // The path of `hashes` below the namespace's root, as far as the tree has FULL rows. Changes nothing.
+  // The path of `hashes` below the namespace's root, as far as the tree has FULL rows. Changes
+  // nothing.
   TreePath walk(const PageHash& namespace_hash, std::span<const PageHash> hashes);
-  // The node that ends at `at` on `path`; splits one if `at` lies inside it. REQUIRES: 0 < at <= path.matched.
+  // The node that ends at `at` on `path`; splits one if `at` lies inside it. REQUIRES: 0 < at <=
+  // path.matched.
   Node& node_at(const TreePath& path, Pages at);
   // The node of `path` that ends at `at`, or null if `at` lies inside one.
   Node* node_ending_at(const TreePath& path, Pages at) const;
 
-  // INSERT (semantics 5): walks per page, keeps what is there, adopts what is missing. `load` marks adopted rows as
-  // being filled. Duplicates are reported, not freed: the caller passes them to free_duplicates() once it has reported
-  // the insertion. A duplicate state is left to the caller.
-  InsertOutcome insert(const PageHash& namespace_hash, const IncomingRows& incoming, std::optional<LoadId> load);
+  // INSERT (semantics 5): walks per page, keeps what is there, adopts what is missing. `load` marks
+  // adopted rows as being filled. Duplicates are reported, not freed: the caller passes them to
+  // free_duplicates() once it has reported the insertion. A duplicate state is left to the caller.
+  InsertOutcome insert(const PageHash& namespace_hash, const IncomingRows& incoming,
+                       std::optional<LoadId> load);
   void free_duplicates(const InsertOutcome& outcome);
 
   // A ticket on `node`: FULL to the root, SWA on `swa`, MAMBA if the node has a state.
@@ -80,19 +85,25 @@ class RadixTree : public LockReleaser {
   PageRange window_of(const Node& node) const;
   void release(const LockCover& cover) override;
 
-  // Marks a use at a new logical time: FULL on the path to the root, SWA in the window below, MAMBA on the node.
+  // Marks a use at a new logical time: FULL on the path to the root, SWA in the window below, MAMBA
+  // on the node.
   void touch_hit(Node& node);
 
-  // Frees rows of `component` until `shortfall` rows are free or nothing more may go. Returns the rows freed.
+  // Frees rows of `component` until `shortfall` rows are free or nothing more may go. Returns the
+  // rows freed.
   Rows evict(Component component, Rows shortfall, EvictionCause cause);
-  // Takes `node`'s rows of one component (FULL: the whole node, which must be a leaf). The same rules as evict().
+  // Takes `node`'s rows of one component (FULL: the whole node, which must be a leaf). The same
+  // rules as evict().
   Rows evict_from(Node& node, Component component, EvictionCause cause);
-  // Rows that eviction could free now. Walks the tree; evictable_states() is the cheap special case.
+  // Rows that eviction could free now. Walks the tree; evictable_states() is the cheap special
+  // case.
   Rows evictable(Component component) const;
   Rows evictable_states() const {
     return Rows{static_cast<std::int64_t>(eviction_->candidates(Component::mamba))};
   }
-  bool may_evict(const Node& node, Component component) const { return eviction_->may_evict(node, component); }
+  bool may_evict(const Node& node, Component component) const {
+    return eviction_->may_evict(node, component);
+  }
   // Takes every node out. REQUIRES: no lock is open.
   void clear();
 
@@ -107,7 +118,8 @@ class RadixTree : public LockReleaser {
   Node& add_child(Node& parent, const IncomingRows& incoming, Pages begin, Pages end,
                   std::optional<LoadId> load, InsertOutcome& outcome);
   Node& split_at(Node& node, Pages count);
-  void merge(Node& node, const IncomingRows& incoming, std::optional<LoadId> load, InsertOutcome& outcome);
+  void merge(Node& node, const IncomingRows& incoming, std::optional<LoadId> load,
+             InsertOutcome& outcome);
   void place_state(Node& node, const IncomingRows& incoming, std::optional<LoadId> load,
                    InsertOutcome& outcome);
   void drop_state(Node& node, EvictionCause cause);
@@ -119,8 +131,8 @@ class RadixTree : public LockReleaser {
   void clear_below(Node& node);
   // A node left without children and without a state goes, and so on upwards.
   void prune(Node* node);
-  void report_evicted(const Node& node, Component component, PageRange pages, std::span<const Row> rows,
-                      EvictionCause cause);
+  void report_evicted(const Node& node, Component component, PageRange pages,
+                      std::span<const Row> rows, EvictionCause cause);
   std::uint64_t tick() { return eviction_->stamp(++clock_); }
   void emit(EventBody body) { sink_.emit(rank_, kNoRequest, std::move(body)); }
 

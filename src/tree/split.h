@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Each step moves one kind of attribute from `lower` (which keeps its id and its end) to `upper` (new, the first `count`
-// pages). One step per kind, so that a lost attribute can be planted.
+// Each step moves one kind of attribute from `lower` (which keeps its id and its end) to `upper`
+// (new, the first `count` pages). One step per kind, so that a lost attribute can be planted.
 class NodeSplitter {
  public:
   virtual ~NodeSplitter() = default;

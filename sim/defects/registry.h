@@ -1,0 +1,22 @@
+// Planted defects by id: each is a small subclass that changes one step of one class, chosen by a
+// factory.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "link/parts.h"
+
+namespace lockstep::sim {
+
+// The parts of a run: the linker's own, or with a planted defect. At most one defect at a time; an
+// unknown id is an error that lists the known ones.
+Result<std::unique_ptr<LinkParts>> make_parts(std::span<const std::string> defects);
+
+std::vector<std::string_view> defect_ids();
+
+}  // namespace lockstep::sim

@@ -1,0 +1,54 @@
+// One rank of a world: device, pools, linker and executor, built in this order and ended in
+// reverse.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/cache_config.h"
+#include "core/clock.h"
+#include "core/result.h"
+#include "device/stepped.h"
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "link/linker.h"
+#include "model/model.h"
+#include "pool/group.h"
+#include "store/store.h"
+
+namespace lockstep::sim {
+
+struct RankHostConfig {
+  RankId rank;
+  std::uint32_t ranks = 1;
+  Geometry geometry;
+  CacheConfig cache;
+};
+
+// The pools that `model` needs under `cache`, checked against what the model declares (semantics
+// 8).
+Result<std::vector<PoolSpec>> plan_pools(const model::Model& model, const model::ModelSpec& spec,
+                                         const CacheConfig& cache);
+
+// Names everything about the rows' bytes that another layout could differ in.
+std::string layout_fingerprint(const std::vector<PoolSpec>& pools);
+
+class RankHost {
+ public:
+  // Everything passed by reference outlives the host. REQUIRES: `pools` come from plan_pools().
+  RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
+           const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
+           EventSink& sink, AllocationGate* gate);
+
+  Cache& cache() { return linker_; }
+  engine::RankUnit unit() { return {&linker_, &executor_, &device_}; }
+  const SteppedDevice& device() const { return device_; }
+
+ private:
+  SteppedDevice device_;
+  PoolGroup pools_;
+  Linker linker_;
+  engine::Executor executor_;
+};
+
+}  // namespace lockstep::sim

@@ -1,0 +1,255 @@
+#include "sim/world_state.h"
+
+#include <algorithm>
+
+#include "core/random.h"
+#include "sim/defects/registry.h"
+
+namespace lockstep::sim {
+
+namespace {
+
+// Engine steps without an accepted forward or a settled transfer after which a run counts as
+// stalled.
+constexpr std::uint64_t kStallSteps = 1000;
+
+MemoryStoreConfig store_config(const StoreSpec& spec) {
+  MemoryStoreConfig config;
+  config.capacity = Bytes{spec.capacity_mib << 20};
+  config.link.latency = Nanoseconds{static_cast<std::int64_t>(spec.latency_us * 1000.0)};
+  config.link.bytes_per_ns = spec.gigabytes_per_s;
+  return config;
+}
+
+}  // namespace
+
+World::World(WorldConfig config)
+    : config_(std::move(config)),
+      faults_(config_.faults, names_),
+      store_(std::make_unique<MemoryStore>(loop_, static_cast<EventSink&>(*this),
+                                           store_config(config_.store))),
+      digest_([this](RankId rank) -> const Inspector& {
+        return ranks_[rank.index()]->cache().inspector();
+      }),
+      matcher_(config_.expected_events, names_) {
+  store_->on_progress([this] {
+    for (const auto& rank : ranks_) rank->cache().pump();
+  });
+}
+
+World::~World() = default;
+
+Result<std::unique_ptr<World>> World::make(WorldConfig config) {
+  if (const Result<void> checked = FaultPlan::check(config.faults); !checked)
+    return checked.error();
+  auto parts = make_parts(config.defects);
+  if (!parts) return parts.error();
+  std::unique_ptr<World> world(new World(std::move(config)));
+  world->parts_ = std::move(*parts);
+  if (const Result<void> built = world->build(); !built) return built.error();
+  world->judge_ = std::make_unique<oracle::Judge>(world->judge_config());
+  return world;
+}
+
+Result<void> World::build() {
+  const std::uint64_t weight_seed = substream(config_.seed, "weights").next();
+  auto model = model::make_model(config_.model, weight_seed, config_.cache.page);
+  if (!model) return model.error();
+  const auto pools = plan_pools(**model, config_.model, config_.cache);
+  if (!pools) return pools.error();
+
+  retired_model_ = std::move(model_);
+  model_ = std::move(*model);
+  layout_ = layout_fingerprint(*pools);
+  geometry_ = model_->geometry();
+  geometry_.page = config_.cache.page;
+  geometry_.track_interval = config_.cache.track_interval;
+  EventSink& sink = *this;
+  std::vector<engine::RankUnit> units;
+  for (std::int64_t r = 0; r < config_.ranks; ++r) {
+    const RankHostConfig host{RankId{static_cast<std::uint32_t>(r)},
+                              static_cast<std::uint32_t>(config_.ranks), geometry_, config_.cache};
+    ranks_.push_back(
+        std::make_unique<RankHost>(host, *pools, *model_, *parts_, loop_, *store_, sink, &faults_));
+    units.push_back(ranks_.back()->unit());
+  }
+  engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
+                                             parts_->rank_vote(), sink);
+  return {};
+}
+
+oracle::JudgeConfig World::judge_config() const {
+  oracle::JudgeConfig config;
+  config.geometry = geometry_;
+  config.cache = config_.cache;
+  config.model = model_.get();
+  config.layout_fingerprint = layout_;
+  for (const auto& rank : ranks_) config.ranks.push_back(&rank->cache().inspector());
+  config.stop_at_first = config_.stop_at_first;
+  return config;
+}
+
+void World::emit(RankId rank, RequestId request, EventBody body) {
+  // The judge comes last into the world: nothing that happens before is an event of the run.
+  if (judge_ == nullptr) return;
+  if (std::holds_alternative<StepBegun>(body)) step_ = StepId{step_.value() + 1};
+  if (const auto* token = std::get_if<TokenAccepted>(&body);
+      token != nullptr && config_.keep_tokens) {
+    tokens_[request].push_back(token->token);
+  }
+  const bool progress = std::holds_alternative<ForwardAccepted>(body) ||
+                        std::holds_alternative<LoadFinished>(body) ||
+                        std::holds_alternative<OffloadFinished>(body);
+  if (progress) last_progress_ = step_.value();
+  const Event event{step_, loop_.now(), rank, request, std::move(body)};
+  ++events_;
+  digest_.on_event(event);
+  collector_.on_event(event);
+  matcher_.on_event(event);
+  if (config_.observer != nullptr) config_.observer->on_event(event);
+  judge_->on_event(event);
+}
+
+template <class Action>
+void World::guarded(Action action) {
+  try {
+    action();
+  } catch (const ContractFailure& failure) {
+    report("CHECK:" + failure.name(), kNoRequest, "the contract holds", failure.what());
+    over_ = true;
+  }
+}
+
+void World::report(const std::string& invariant, RequestId request, std::string expected,
+                   std::string actual) {
+  oracle::Violation violation;
+  violation.invariant = invariant;
+  violation.step = step_;
+  violation.time = loop_.now();
+  violation.request = request;
+  violation.expected = std::move(expected);
+  violation.actual = std::move(actual);
+  judge_->report(std::move(violation));
+}
+
+RequestId World::submit(const std::string& name, engine::Submission submission) {
+  const RequestId id{static_cast<std::uint32_t>(names_.size())};
+  names_.emplace(id, name);
+  ids_.emplace(name, id);
+  if (config_.keep_tokens) tokens_[id] = submission.prompt;
+  guarded([&] { engine_->submit(id, std::move(submission), false); });
+  return id;
+}
+
+std::optional<RequestId> World::find(const std::string& name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool World::has_ended(RequestId id) const {
+  return engine_->ended().contains(id);
+}
+
+std::optional<ObjectKey> World::object_key(Component component, RankId rank,
+                                           std::span<const TokenId> tokens, Tokens at) const {
+  const Geometry& g = geometry_;
+  const Tokens length{static_cast<std::int64_t>(tokens.size())};
+  if (at <= Tokens{0} || at > length || !Geometry::on_grid(at, g.page)) return std::nullopt;
+  const KeyScheme keys(g.page, rank, static_cast<std::uint32_t>(config_.ranks));
+  const PageHash space = keys.namespace_hash({model_->fingerprint(), layout_, {}, {}});
+  return keys.object_key(keys.page_hashes(space, tokens.first(at.index())).back(), component);
+}
+
+bool World::advance() {
+  if (over()) return false;
+  bool moved = false;
+  guarded([&] {
+    if (engine_->ready()) {
+      engine_->step();
+      watch_for_stall();
+      moved = true;
+    } else if (!loop_.empty()) {
+      loop_.run_next();
+      moved = true;
+    }
+  });
+  return moved && !over();
+}
+
+void World::watch_for_stall() {
+  if (step_.value() < last_progress_ + kStallSteps) return;
+  for (const engine::Request* request : engine_->unfinished()) {
+    report("L1", request->id,
+           "an accepted forward or a settled transfer within " + std::to_string(kStallSteps) +
+               " steps",
+           "none since step " + std::to_string(last_progress_));
+  }
+  over_ = true;
+}
+
+Result<void> World::restart_engine(const std::optional<model::ModelSpec>& model,
+                                   const std::optional<CacheConfig>& cache) {
+  struct Resumed {
+    RequestId id;
+    engine::Submission submission;
+  };
+  std::vector<Resumed> resumed;
+  for (const engine::Request* request : engine_->unfinished()) {
+    resumed.push_back(
+        {request->id, {request->tokens, request->target - request->length(), request->names}});
+  }
+  const engine::Milestones ended = engine_->ended();
+  store_->drop_batches();
+  emit(RankId{0}, kNoRequest, EngineRestarted{});
+  engine_.reset();
+  ranks_.clear();
+  if (model) config_.model = *model;
+  if (cache) config_.cache = *cache;
+  if (const Result<void> built = build(); !built) return built;
+  judge_->reconfigure(judge_config());
+  engine_->remember(ended);
+  guarded([&] {
+    for (Resumed& request : resumed)
+      engine_->submit(request.id, std::move(request.submission), true);
+  });
+  return {};
+}
+
+void World::audit() {
+  const bool quiescent = engine_->unfinished().empty() && loop_.empty() && !engine_->ready();
+  guarded([&] {
+    judge_->audit(quiescent);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const Result<void> canaries = ranks_[r]->device().check_canaries();
+      if (!canaries) {
+        report("CANARY", kNoRequest, "intact bytes around every buffer", canaries.error().message);
+      }
+    }
+  });
+}
+
+RunResult World::finish(const std::string& name) {
+  if (!over_) audit();
+  judge_->end_of_run();
+  RunResult result;
+  result.name = name;
+  result.seed = config_.seed;
+  result.digest = digest_.value();
+  result.events = events_;
+  result.request_names = names_;
+  const oracle::Verdict& verdict = judge_->verdict();
+  result.violations = verdict.violations;
+  collector_.write(result);
+  result.counters["commits_verified"] = static_cast<std::int64_t>(verdict.tally.commits_verified);
+  result.counters["rows_compared"] = static_cast<std::int64_t>(verdict.tally.rows_compared);
+  result.counters["logprobs_compared"] = static_cast<std::int64_t>(verdict.tally.logprobs_compared);
+  result.counters["tokens_verified"] = static_cast<std::int64_t>(verdict.tally.tokens_verified);
+  result.faults_injected = faults_.injected();
+  for (const auto& [id, comparison] : verdict.requests) {
+    const auto named = names_.find(id);
+    if (named != names_.end()) result.requests[named->second].comparison = comparison;
+  }
+  return result;
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,292 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+namespace lockstep::engine {
+
+Engine::Engine(const CacheConfig& config, const Geometry& geometry, const model::Model& model,
+               std::vector<RankUnit> ranks, std::unique_ptr<RankVote> vote, EventSink& sink)
+    : config_(config),
+      geometry_(geometry),
+      model_(model),
+      ranks_(std::move(ranks)),
+      vote_(std::move(vote)),
+      sink_(sink) {}
+
+// ---------------------------------------------------------------- submission
+
+void Engine::submit(RequestId id, Submission submission, bool resumed) {
+  CHECK("engine.submit.new", find(id) == nullptr && !ended_.contains(id));
+  CHECK("engine.submit.sizes", !submission.prompt.empty() && submission.decode > Tokens{0});
+  const auto view = [](const std::optional<std::string>& text) {
+    return text ? std::optional<std::string_view>(*text) : std::nullopt;
+  };
+  emit(id, RequestSubmitted{submission.prompt, submission.decode, view(submission.names.extra_key),
+                            view(submission.names.cache_salt), resumed});
+  if (const std::string reason = refusal(submission); !reason.empty()) {
+    emit(id, RequestRefused{reason});
+    return;
+  }
+  Request request;
+  request.id = id;
+  request.names = std::move(submission.names);
+  request.tokens = std::move(submission.prompt);
+  request.target = request.length() + submission.decode;
+  request.prefill_end = request.length();
+  for (const RankUnit& rank : ranks_) rank.cache->open(id, request.names);
+  requests_.emplace(id, std::move(request));
+  dirty_ = true;
+}
+
+std::string Engine::refusal(const Submission& submission) const {
+  const Tokens prompt{static_cast<std::int64_t>(submission.prompt.size())};
+  const Pages pages = geometry_.pages_touched(prompt + submission.decode - Tokens{1});
+  if (geometry_.has_full && Rows{pages.value()} > config_.full_pages) {
+    return "needs " + std::to_string(pages.value()) + " FULL pages, the pool has " +
+           std::to_string(config_.full_pages.value());
+  }
+  // One window stays locked in the tree below the last checkpoint, one more is the request's own.
+  const Pages live = geometry_.window_pages() * 2 + Pages{1};
+  const Rows swa{std::min(pages, live).value()};
+  if (geometry_.has_swa && swa > config_.swa_pages) {
+    return "needs " + std::to_string(swa.value()) + " SWA pages, the pool has " +
+           std::to_string(config_.swa_pages.value());
+  }
+  return "";
+}
+
+// ---------------------------------------------------------------- the step
+
+bool Engine::ready() const {
+  if (in_flight_ != nullptr && ranks_in_flight_ > 0) return false;
+  if (dirty_) return true;
+  return std::ranges::all_of(ranks_, [](const RankUnit& rank) {
+    return rank.cache->oldest_finished_load() || rank.cache->oldest_finished_offload();
+  });
+}
+
+void Engine::step() {
+  dirty_ = false;
+  emit(kNoRequest, StepBegun{});
+  settle_transfers();
+  take_results();
+  apply_commands();
+  const bool draining =
+      !commands_.empty() && std::holds_alternative<FlushCommand>(commands_.front());
+  if (!draining) {
+    match_waiting();
+    admit_waiting();
+  }
+  for (const RankUnit& rank : ranks_) rank.cache->start_loads();
+  if (!draining) launch_forward();
+}
+
+void Engine::settle_transfers() {
+  // In order of queueing and only what is over on every rank: the minimum of the ranks' counts, the
+  // AND of outcomes.
+  const auto settle = [&](auto oldest, auto settle_one) {
+    while (true) {
+      bool good = true;
+      for (const RankUnit& rank : ranks_) {
+        const auto finished = oldest(*rank.cache);
+        if (!finished) return;
+        good = good && finished->good;
+      }
+      for (const RankUnit& rank : ranks_) settle_one(*rank.cache, oldest(*rank.cache)->id, good);
+    }
+  };
+  settle([](const Cache& cache) { return cache.oldest_finished_load(); },
+         [](Cache& cache, LoadId id, bool good) { cache.settle_load(id, good); });
+  settle([](const Cache& cache) { return cache.oldest_finished_offload(); },
+         [](Cache& cache, OffloadId id, bool good) { cache.settle_offload(id, good); });
+  note_landings();
+}
+
+void Engine::note_landings() {
+  for (auto& [id, request] : requests_) {
+    const bool restored = request.phase != Phase::waiting && request.boundary > request.device_hit;
+    if (!restored || request.reached.contains(Point::landed)) continue;
+    const bool loading = std::ranges::any_of(
+        ranks_, [&](const RankUnit& rank) { return rank.cache->path_is_loading(request.id); });
+    if (!loading) reach(request, Point::landed);
+  }
+}
+
+void Engine::take_results() {
+  if (in_flight_ != nullptr) {
+    const std::shared_ptr<Forward> forward = std::move(in_flight_);
+    in_flight_ = nullptr;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const std::vector<SegmentView> views = forward->view(rank);
+      sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
+                 ForwardAccepted{forward->id, views});
+    }
+    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+      const PlannedSegment& segment = forward->segments[i];
+      const std::size_t last = (segment.tokens.size() - 1) * model_.output_bytes().index();
+      const auto output = std::span<const std::byte>(forward->ranks.front().segments[i].outputs)
+                              .subspan(last, model_.output_bytes().index());
+      take_segment(segment, output);
+    }
+  }
+  std::vector<RequestId> finishing;
+  for (const auto& [id, request] : requests_) {
+    if (request.phase == Phase::finishing) finishing.push_back(id);
+  }
+  for (RequestId id : finishing) try_finish(*find(id));
+}
+
+void Engine::take_segment(const PlannedSegment& segment, std::span<const std::byte> output) {
+  Request& request = *find(segment.request);
+  request.fed = segment.end();
+  for (const RankUnit& rank : ranks_) {
+    rank.cache->accepted(request.id, request.fed, segment.decode);
+    if (!segment.decode) {
+      rank.cache->chunk_end(request.id, request.tokens, request.fed, segment.last_chunk);
+    }
+  }
+  if (request.boundary > Tokens{0}) reach(request, Point::copied);
+  if (!segment.samples) return;
+  const TokenId token = model_.next_token(output);
+  emit(request.id, TokenAccepted{token, request.length()});
+  request.tokens.push_back(token);
+  reach(request, Point::first_token);
+  if (request.length() == request.target) request.phase = Phase::finishing;
+}
+
+void Engine::try_finish(Request& request) {
+  for (const RankUnit& rank : ranks_) {
+    // Every rank sees the same path: what one has to wait for, all have to.
+    if (!rank.cache->finish(request.id, request.tokens, request.fed)) return;
+  }
+  reach(request, Point::finished);
+  end(request, RequestFinished{});
+}
+
+void Engine::end(Request& request, EventBody event) {
+  const RequestId id = request.id;
+  for (const RankUnit& rank : ranks_) rank.cache->close(id);
+  emit(id, std::move(event));
+  ended_.emplace(id, std::move(request.reached));
+  requests_.erase(id);
+}
+
+// ---------------------------------------------------------------- commands
+
+void Engine::apply_commands() {
+  while (!commands_.empty()) {
+    if (!std::visit([&](const auto& command) { return apply(command); }, commands_.front())) return;
+    commands_.pop_front();
+    dirty_ = true;
+  }
+}
+
+bool Engine::apply(const CancelCommand& command) {
+  if (Request* request = find(command.id)) end(*request, RequestCancelled{});
+  return true;
+}
+
+bool Engine::apply(const RetractCommand& command) {
+  Request* request = find(command.id);
+  if (request != nullptr && request->phase == Phase::running) retract(*request, true);
+  return true;
+}
+
+bool Engine::apply(const EvictCommand& command) {
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (command.rank && command.rank->index() != rank) continue;
+    Cache& cache = *ranks_[rank].cache;
+    if (command.at) {
+      cache.evict_at(command.component, command.names, command.tokens, *command.at);
+    } else {
+      cache.evict(command.component, command.count);
+    }
+  }
+  return true;
+}
+
+bool Engine::apply(const FlushCommand&) {
+  // Drain first: transfers end, finished requests leave. Until then nothing is admitted and no
+  // forward starts.
+  if (transfers_pending()) return false;
+  for (auto& [id, request] : requests_) {
+    if (request.phase == Phase::finishing) return false;
+  }
+  for (auto& [id, request] : requests_) {
+    if (request.phase == Phase::running) retract(request, false);
+    for (const RankUnit& rank : ranks_) rank.cache->drop_match(id);
+    request.has_result = false;
+  }
+  for (const RankUnit& rank : ranks_) rank.cache->flush();
+  return true;
+}
+
+void Engine::retract(Request& request, bool insert) {
+  for (const RankUnit& rank : ranks_) {
+    if (insert) rank.cache->retract(request.id, request.tokens, request.fed);
+    rank.cache->close(request.id);
+    rank.cache->open(request.id, request.names);
+  }
+  request.phase = Phase::waiting;
+  request.has_result = false;
+  request.fed = Tokens{0};
+  request.prefill_end = request.length();
+  emit(request.id, RequestRetracted{});
+  dirty_ = true;
+}
+
+// ---------------------------------------------------------------- points and look-ups
+
+void Engine::hold(RequestId id, Point point) {
+  Request* request = find(id);
+  if (request == nullptr) return;
+  request->hold_at = point;
+  if (request->reached.contains(point)) request->held = true;
+}
+
+void Engine::release(RequestId id) {
+  Request* request = find(id);
+  if (request == nullptr) return;
+  request->hold_at.reset();
+  request->held = false;
+  dirty_ = true;
+}
+
+void Engine::reach(Request& request, Point point) {
+  const bool first_time = request.reached.insert(point).second;
+  if (first_time && request.hold_at == point) request.held = true;
+}
+
+bool Engine::reached(RequestId id, Point point) const {
+  if (const Request* request = find(id)) return request->reached.contains(point);
+  const auto ended = ended_.find(id);
+  return ended != ended_.end() && ended->second.contains(point);
+}
+
+std::vector<const Request*> Engine::unfinished() const {
+  std::vector<const Request*> requests;
+  for (const auto& [id, request] : requests_) requests.push_back(&request);
+  return requests;
+}
+
+Request* Engine::find(RequestId id) {
+  const auto found = requests_.find(id);
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+const Request* Engine::find(RequestId id) const {
+  const auto found = requests_.find(id);
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+std::size_t Engine::running() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      requests_, [](const auto& entry) { return entry.second.phase != Phase::waiting; }));
+}
+
+bool Engine::transfers_pending() const {
+  return std::ranges::any_of(ranks_,
+                             [](const RankUnit& rank) { return rank.cache->transfers_pending(); });
+}
+
+}  // namespace lockstep::engine

@@ -1,0 +1,160 @@
+// The engine: continuous batching over the caches of all ranks, one engine step at a time
+// (semantics 2).
+//
+//   step: settle transfers -> take results -> commands -> MATCH, LOOKUP -> admit (LOAD .. COMMIT)
+//   -> start loads -> forward
+//
+// Every rank gets the same calls; what ranks answer is combined here. The engine owns no rows and
+// no device memory.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "core/cache_config.h"
+#include "core/events.h"
+#include "engine/executor.h"
+#include "engine/forward.h"
+#include "engine/request.h"
+#include "link/cache.h"
+#include "link/rank_vote.h"
+#include "model/model.h"
+
+namespace lockstep::engine {
+
+// One rank as the engine drives it; all outlive the engine.
+struct RankUnit {
+  Cache* cache = nullptr;
+  Executor* executor = nullptr;
+  Device* device = nullptr;
+};
+
+struct EvictCommand {
+  Component component = Component::full;
+  std::optional<RankId> rank;  // none: every rank
+  Rows count;                  // of the least recently used, or:
+  RequestNamespace names;
+  std::vector<TokenId> tokens;
+  std::optional<Tokens> at;  // the unit of `tokens` that ends here
+};
+
+using Milestones = std::map<RequestId, std::set<Point>>;
+
+class Engine {
+ public:
+  Engine(const CacheConfig& config, const Geometry& geometry, const model::Model& model,
+         std::vector<RankUnit> ranks, std::unique_ptr<RankVote> vote, EventSink& sink);
+
+  // Takes a request; one that does not fit the empty pools is refused (reported as an event).
+  // `resumed` tokens of the prompt were generated before an engine restart. REQUIRES: the id is
+  // new, prompt not empty, decode >= 1.
+  void submit(RequestId id, Submission submission, bool resumed);
+  // Done in the next step, in this order.
+  void cancel(RequestId id) { ask(CancelCommand{id}); }
+  void retract(RequestId id) { ask(RetractCommand{id}); }
+  void evict(EvictCommand command) { ask(std::move(command)); }
+  void flush() { ask(FlushCommand{}); }
+  // Holds the request when it reaches `point`, at once if it is there; it keeps its place, result
+  // and locks.
+  void hold(RequestId id, Point point);
+  void release(RequestId id);
+
+  // Whether a step would do something now. A step never starts while a forward is in flight.
+  bool ready() const;
+  void step();
+
+  bool reached(RequestId id, Point point) const;
+  // Requests that have not ended, in order of arrival.
+  std::vector<const Request*> unfinished() const;
+  // What the requests that have ended had reached; a new engine is told what an old one knew.
+  const Milestones& ended() const { return ended_; }
+  void remember(const Milestones& ended) { ended_.insert(ended.begin(), ended.end()); }
+
+ private:
+  struct CancelCommand {
+    RequestId id;
+  };
+  struct RetractCommand {
+    RequestId id;
+  };
+  struct FlushCommand {};
+  using Command = std::variant<CancelCommand, RetractCommand, EvictCommand, FlushCommand>;
+
+  void ask(Command command) {
+    commands_.push_back(std::move(command));
+    dirty_ = true;
+  }
+  void settle_transfers();
+  void note_landings();
+  void take_results();
+  // `output` is that of the segment's last token.
+  void take_segment(const PlannedSegment& segment, std::span<const std::byte> output);
+  void try_finish(Request& request);
+  void apply_commands();
+  // Each does its command; false: not yet.
+  bool apply(const CancelCommand& command);
+  bool apply(const RetractCommand& command);
+  bool apply(const EvictCommand& command);
+  bool apply(const FlushCommand& command);
+
+  void match_waiting();
+  void match(Request& request);
+  void look_up(Request& request);
+
+  void admit_waiting();
+  bool admit(Request& request);
+  bool make_room(Request& request);
+  bool fits(const Request& request) const;
+  bool load(Request& request);
+  bool secure_private_slot(Request& request);
+  void give_up(Request& request, Tokens boundary, GiveUp reason);
+  // Waiting requests give back the locks of their matches; true if there was one. They match again
+  // in the next step.
+  bool drop_waiting_locks(const Request* except);
+
+  void launch_forward();
+  void plan_decodes(Forward& forward);
+  void plan_prefills(Forward& forward);
+  void plan(Forward& forward, Request& request, Tokens count);
+  bool can_move(const Request& request) const;
+  // Nothing can be computed although somebody wants to: makes a change that lets the next step
+  // move.
+  void unblock();
+  // How many of the next `count` tokens have pages on every rank.
+  Tokens reserve(Request& request, Tokens count);
+  // Rows for one more step of `request` by retracting younger ones; false if it was retracted
+  // itself.
+  bool reserve_decode(Request& request);
+  Request* youngest_running();
+  void retract(Request& request, bool insert);
+
+  void end(Request& request, EventBody event);
+  void reach(Request& request, Point point);
+  Request* find(RequestId id);
+  const Request* find(RequestId id) const;
+  std::size_t running() const;
+  bool transfers_pending() const;
+  std::string refusal(const Submission& submission) const;
+  void emit(RequestId request, EventBody body) { sink_.emit(RankId{0}, request, std::move(body)); }
+
+  CacheConfig config_;
+  Geometry geometry_;
+  const model::Model& model_;
+  std::vector<RankUnit> ranks_;
+  std::unique_ptr<RankVote> vote_;
+  EventSink& sink_;
+
+  std::map<RequestId, Request> requests_;  // that have not ended
+  Milestones ended_;                       // of those that have
+  std::deque<Command> commands_;
+  std::shared_ptr<Forward> in_flight_;
+  std::size_t ranks_in_flight_ = 0;
+  std::uint64_t next_forward_ = 1;
+  bool dirty_ = false;  // something has changed since the last step
+};
+
+}  // namespace lockstep::engine

@@ -1,0 +1,39 @@
+// Turns one rank's part of a forward into operations on its compute stream: embedding, the layers
+// in order, the head. In front of each layer the cache orders what must come first (waits for
+// loads, the copy into Q).
+#pragma once
+
+#include <memory>
+
+#include "device/device.h"
+#include "engine/forward.h"
+#include "link/cache.h"
+#include "model/model.h"
+#include "pool/group.h"
+
+namespace lockstep::engine {
+
+class Executor {
+ public:
+  // All outlive the executor.
+  Executor(const model::Model& model, Device& device, PoolGroup& pools, Tokens page);
+
+  // Enqueues the forward and records its `done` event behind it.
+  void launch(const std::shared_ptr<Forward>& forward, std::size_t rank, Cache& cache);
+
+ private:
+  void enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank, LayerId layer);
+  void report_accesses(const Forward& forward, std::size_t rank, LayerId layer,
+                       const AccessSink& sink) const;
+  void report_kv(const RowLayout& layout, const std::vector<Row>& table,
+                 const PlannedSegment& planned, LayerId layer, const AccessSink& sink) const;
+  model::Segment segment(const PlannedSegment& planned, const RankSegment& local) const;
+
+  const model::Model& model_;
+  Device& device_;
+  PoolGroup& pools_;
+  Geometry geometry_;
+  model::Memory memory_;
+};
+
+}  // namespace lockstep::engine

@@ -1,0 +1,117 @@
+// Step 7 of an engine step: which tokens the next forward computes, and the pages for them
+// (semantics 2, 4).
+#include <algorithm>
+
+#include "engine/engine.h"
+
+namespace lockstep::engine {
+
+void Engine::launch_forward() {
+  auto forward = std::make_shared<Forward>();
+  forward->ranks.resize(ranks_.size());
+  plan_decodes(*forward);
+  plan_prefills(*forward);
+  if (forward->segments.empty()) {
+    unblock();
+    return;
+  }
+  forward->id = ForwardId{next_forward_++};
+  in_flight_ = forward;
+  ranks_in_flight_ = ranks_.size();
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const std::vector<SegmentView> views = forward->view(rank);
+    sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
+               ForwardLaunched{forward->id, views});
+    ranks_[rank].executor->launch(forward, rank, *ranks_[rank].cache);
+    ranks_[rank].device->on_reached(forward->ranks[rank].done, [this] {
+      if (--ranks_in_flight_ == 0) dirty_ = true;
+    });
+  }
+}
+
+bool Engine::can_move(const Request& request) const {
+  return request.phase == Phase::running && !request.held;
+}
+
+void Engine::plan_decodes(Forward& forward) {
+  for (auto& [id, request] : requests_) {
+    if (!can_move(request) || !request.decoding()) continue;
+    if (reserve_decode(request)) plan(forward, request, Tokens{1});
+  }
+}
+
+bool Engine::reserve_decode(Request& request) {
+  while (reserve(request, Tokens{1}) == Tokens{0}) {
+    if (drop_waiting_locks(nullptr)) continue;
+    // An offload ends by itself and gives its locks back.
+    Request* youngest = youngest_running();
+    if (youngest == &request && transfers_pending()) return false;
+    retract(*youngest, true);
+    if (youngest == &request) return false;
+  }
+  return true;
+}
+
+void Engine::plan_prefills(Forward& forward) {
+  Tokens budget = config_.prefill_chunk;
+  for (auto& [id, request] : requests_) {
+    if (!can_move(request) || request.decoding() || budget == Tokens{0}) continue;
+    const Tokens wanted = std::min(budget, request.prefill_end - request.fed);
+    const Tokens granted = reserve(request, wanted);
+    if (granted == Tokens{0}) continue;
+    plan(forward, request, granted);
+    budget -= granted;
+  }
+}
+
+void Engine::unblock() {
+  Request* youngest = youngest_running();
+  if (youngest == nullptr || transfers_pending()) return;
+  if (drop_waiting_locks(nullptr)) {
+    dirty_ = true;
+    return;
+  }
+  retract(*youngest, true);
+}
+
+Tokens Engine::reserve(Request& request, Tokens count) {
+  for (const RankUnit& rank : ranks_) {
+    count = std::min(count, rank.cache->reserve(request.id, request.fed, count));
+  }
+  return count;
+}
+
+Request* Engine::youngest_running() {
+  const auto youngest =
+      std::ranges::find_if(requests_.rbegin(), requests_.rend(),
+                           [&](const auto& entry) { return can_move(entry.second); });
+  return youngest == requests_.rend() ? nullptr : &youngest->second;
+}
+
+void Engine::plan(Forward& forward, Request& request, Tokens count) {
+  PlannedSegment segment;
+  segment.request = request.id;
+  segment.extra_key = request.names.extra_key;
+  segment.start = request.fed;
+  segment.decode = request.decoding();
+  const Tokens end = request.fed + count;
+  segment.tokens.assign(request.tokens.begin() + static_cast<std::ptrdiff_t>(request.fed.index()),
+                        request.tokens.begin() + static_cast<std::ptrdiff_t>(end.index()));
+  segment.last_chunk = !segment.decode && end == request.prefill_end;
+  segment.samples = end == request.length();
+
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    RankSegment local;
+    local.snapshots = ranks_[rank].cache->track(request.id, segment.start, end, segment.decode);
+    const RequestTables tables = ranks_[rank].cache->begin_forward(request.id);
+    local.full.assign(tables.full.begin(), tables.full.end());
+    local.swa.assign(tables.swa.begin(), tables.swa.end());
+    local.q = tables.q;
+    local.activations.resize((model_.activation_bytes() * count.value()).index());
+    local.outputs.resize((model_.output_bytes() * count.value()).index());
+    forward.ranks[rank].segments.push_back(std::move(local));
+  }
+  forward.segments.push_back(std::move(segment));
+}
+
+}  // namespace lockstep::engine

@@ -1,0 +1,52 @@
+// A request as the engine schedules it; what the caches know about it is theirs
+// (link/request_state.h).
+//
+//   waiting --admit--> running (prefill, then decode) --all tokens--> finishing --inserted--> gone
+//      ^---------------retract-------'
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "link/cache.h"
+
+namespace lockstep::engine {
+
+enum class Phase { waiting, running, finishing };
+
+// Points of a request's life at which a scenario can hold it or stop.
+enum class Point { matched, looked_up, loaded, committed, landed, copied, first_token, finished };
+
+struct Submission {
+  std::vector<TokenId> prompt;
+  Tokens decode;  // tokens to generate, >= 1
+  RequestNamespace names;
+};
+
+struct Request {
+  RequestId id;
+  RequestNamespace names;
+  std::vector<TokenId> tokens;  // prompt and what was generated
+  Tokens target;                // tokens.size() at the end
+  Tokens prefill_end;           // tokens up to here are fed in prompt chunks
+  Tokens fed;
+  Phase phase = Phase::waiting;
+
+  // The last MATCH, LOOKUP and vote.
+  bool has_result = false;  // still good: matched in this step, or held since
+  bool looked_up = false;
+  Tokens device_hit;
+  Tokens boundary;
+
+  std::optional<Point> hold_at;
+  bool held = false;
+  std::set<Point> reached;
+
+  Tokens length() const { return Tokens{static_cast<std::int64_t>(tokens.size())}; }
+  bool decoding() const { return fed >= prefill_end; }
+};
+
+}  // namespace lockstep::engine
