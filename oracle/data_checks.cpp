@@ -46,9 +46,9 @@ void DataChecks::after(const Event& event) {
     prepared_.erase({event.rank, event.request});
   } else if (const auto* copied = std::get_if<CopyExecuted>(&event.body)) {
     const auto boundary = boundaries_.find({event.rank, event.request});
-    if (boundary != boundaries_.end()) note_prepared(event, copied->q, boundary->second);
+    if (boundary != boundaries_.end()) note_copy(event, *copied, boundary->second);
   } else if (const auto* cleared = std::get_if<SlotCleared>(&event.body)) {
-    note_prepared(event, cleared->q, std::nullopt);
+    note_clearing(event, *cleared);
   }
 }
 
@@ -131,18 +131,32 @@ void DataChecks::check_segment(const Event& event, const SegmentView& segment) {
   if (event.rank == RankId{0}) scene_.verdict.tally.tokens_verified += segment.tokens.size();
 }
 
-void DataChecks::note_prepared(const Event& event, Row q, std::optional<Tokens> boundary) {
-  const std::span<const std::byte> bytes =
-      scene_.inspector(event.rank).row_bytes(Component::mamba, q);
-  PreparedSlot prepared{q, boundary, row_digest(bytes), std::nullopt};
-  const RequestRecord* request = scene_.requests.find(event.request);
-  if (request != nullptr && boundary && *boundary <= request->length()) {
-    scene_.advance_replica(*request, *boundary);
-    const ContentId content = scene_.requests.content_at(*request, *boundary);
-    const auto difference = scene_.replica.find_difference(Component::mamba, content, bytes);
-    if (difference) prepared.differing_layer = difference->layer;
+void DataChecks::note_copy(const Event& event, const CopyExecuted& copied, Tokens boundary) {
+  const Inspector& inspector = scene_.inspector(event.rank);
+  const auto source = inspector.row_bytes(Component::mamba, copied.source);
+  PreparedSlot prepared{copied.source, copied.q, boundary, row_digest(source), std::nullopt};
+  const std::vector<std::byte> copy_of_source(source.begin(), source.end());
+  const auto q = inspector.row_bytes(Component::mamba, copied.q);
+  const bool descending = scene_.config.cache.object_order == ObjectOrder::descending;
+  const RowLayout layout =
+      scene_.config.model->layout(Component::mamba, scene_.geometry().page, descending);
+  const std::vector<LayerId> layers = layout.layers();
+  const LayerId last = *std::ranges::max_element(layers);
+  const bool only_last = scene_.config.cache.overlap == OverlapPolicy::per_layer;
+  for (const LayerPart& part : layout.parts) {
+    if (only_last && part.layer != last) continue;
+    const auto in = [&](std::span<const std::byte> row) {
+      return row.subspan(part.offset.index(), part.size.index());
+    };
+    if (!std::ranges::equal(in(copy_of_source), in(q))) prepared.differing_layer = part.layer;
   }
   prepared_[{event.rank, event.request}] = prepared;
+}
+
+void DataChecks::note_clearing(const Event& event, const SlotCleared& cleared) {
+  const auto bytes = scene_.inspector(event.rank).row_bytes(Component::mamba, cleared.q);
+  prepared_[{event.rank, event.request}] = {cleared.q, cleared.q, std::nullopt, row_digest(bytes),
+                                            std::nullopt};
 }
 
 void DataChecks::check_prepared_slot(const Event& event, const RequestRecord& request) {
@@ -158,15 +172,18 @@ void DataChecks::check_prepared_slot(const Event& event, const RequestRecord& re
     expected = digests->of[index(Component::mamba)];
   }
   ++scene_.verdict.tally.rows_compared;
-  if (prepared.digest == expected) return;
-  scene_.findings.report(
-      "D1", event.rank, request.id,
-      prepared.boundary
-          ? "Q holds the state after " + text(*prepared.boundary) + " once it was copied, digest " +
-                hex(expected)
-          : "Q holds the state of no tokens once it was cleared, digest " + hex(expected),
-      text(Component::mamba, prepared.q) + " had digest " + hex(prepared.digest),
-      {.layer = prepared.differing_layer, .row = prepared.q});
+  const std::string what =
+      prepared.boundary ? "the state after " + text(*prepared.boundary) : "the state of no tokens";
+  if (prepared.digest != expected) {
+    scene_.findings.report(
+        "D1", event.rank, request.id, "Q begins as " + what + ", digest " + hex(expected),
+        text(Component::mamba, prepared.source) + " had digest " + hex(prepared.digest),
+        {.row = prepared.source});
+  } else if (prepared.differing_layer) {
+    scene_.findings.report("D1", event.rank, request.id, "Q begins as " + what,
+                           text(Component::mamba, prepared.q) + " differed from its source",
+                           {.layer = prepared.differing_layer, .row = prepared.q});
+  }
 }
 
 // With a forward in flight behind this one, rows of this plan may have been released since: those

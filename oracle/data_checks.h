@@ -6,6 +6,9 @@
 // rows and states when an INSERT makes them readable; every row of the tree at quiescence (D1).
 // Every output of an accepted forward (D2).
 //
+// With `overlap = per_layer` the forward has advanced the earlier layers of Q by the time the last
+// one is copied: then the source is compared whole, and Q in its last layer.
+//
 // Not verified: results that were dropped; Q while a forward advances it; bytes of a request's own
 // rows after they were accepted and before they are inserted. KL to fp64 (D3) belongs to the
 // numeric models' reference.
@@ -28,12 +31,13 @@ class DataChecks : public Checker {
   void audit(RankId rank, bool quiescent) override;
 
  private:
-  // Q as the copy or the clearing left it, until a forward that used it is accepted.
+  // What was seen when the copy or the clearing ran, until a forward that used Q is accepted.
   struct PreparedSlot {
+    Row source;  // Q itself where it was cleared
     Row q;
-    std::optional<Tokens> boundary;  // none: cleared
-    std::uint64_t digest = 0;
-    std::optional<LayerId> differing_layer;
+    std::optional<Tokens> boundary;          // none: cleared
+    std::uint64_t digest = 0;                // of `source`
+    std::optional<LayerId> differing_layer;  // of Q, from the source
   };
 
   void check_load(const Event& event, const LoadFinished& finished);
@@ -48,7 +52,8 @@ class DataChecks : public Checker {
   void check_outputs(const Event& event, const SegmentView& segment);
   void check_row(RankId rank, RequestId request, Component component, Row row, ContentId content,
                  std::string_view when);
-  void note_prepared(const Event& event, Row q, std::optional<Tokens> boundary);
+  void note_copy(const Event& event, const CopyExecuted& copied, Tokens boundary);
+  void note_clearing(const Event& event, const SlotCleared& cleared);
   bool may_hold(const Event& event, Component component, Row row, RequestId request,
                 ContentId content) const;
 

@@ -118,7 +118,7 @@ void Judge::Impl::follow(const Event& event) {
   requests.apply(event);
   RankLedger& ledger = engine->ledgers[event.rank.index()];
   ledger.apply(event);
-  store.apply(event, ledger, engine->scene.inspector(event.rank));
+  store.apply(event, ledger, engine->config.ranks);
   engine->matches.apply(event, requests, engine->ledgers, store, engine->specification);
   for (const auto& checker : engine->checkers) checker->after(event);
   const RequestRecord* request = requests.find(event.request);

@@ -1,6 +1,7 @@
 #include "oracle/reuse_checks.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::oracle {
 
@@ -129,24 +130,55 @@ void ReuseChecks::check(const Event& event, const Inserted& inserted) {
                          "the tree lacks a row that it needs");
 }
 
-// Marks the states that this walk makes restorable.
+void ReuseChecks::check(const Event& event, const OffloadQueued& queued) {
+  queued_by_walk_[event.rank.index()].insert(queued.node);
+}
+
+// Marks the states that this walk makes restorable: those of the nodes that it went over.
 void ReuseChecks::check(const Event& event, const OffloadWalked& walked) {
+  const std::set<NodeId> queued = std::exchange(queued_by_walk_[event.rank.index()], {});
   if (!scene_.geometry().has_mamba) return;
   const RankLedger& ledger = scene_.ledger(event.rank);
-  const bool walks_to_root = scene_.config.cache.reoffload == ReoffloadPolicy::per_component;
+  const bool stops_at_known = scene_.config.cache.reoffload == ReoffloadPolicy::never;
   const auto is_pending = [&](NodeId id) {
     return std::ranges::any_of(ledger.offloads(),
                                [&](const auto& offload) { return offload.second.node == id; });
   };
+  std::vector<const LedgerNode*> chain;
   NodeId id = walked.node;
   for (const LedgerNode* node = ledger.node(id); node != nullptr && !node->is_root;
        node = ledger.node(id)) {
-    if (!walks_to_root && (node->full_stored || is_pending(id))) return;
-    const bool has_state =
-        node->tip != kNoContent && ledger.tree_row(Component::mamba, node->tip) != kTrapRow;
-    if (has_state) walked_[event.rank.index()].insert(node->tip);
+    if (stops_at_known && !queued.contains(id) && (node->full_stored || is_pending(id))) break;
+    chain.push_back(node);
     id = node->parent;
   }
+  const std::set<ContentId> loading = loading_contents(event.rank);
+  for (auto node = chain.rbegin(); node != chain.rend(); ++node) {
+    const ContentId tip = (*node)->tip;
+    if (tip == kNoContent || is_loading(**node, loading)) return;
+    if (ledger.tree_row(Component::mamba, tip) != kTrapRow) walked_[event.rank.index()].insert(tip);
+  }
+}
+
+// Nodes whose rows are still being filled, and all below them, are left out of an OFFLOAD.
+std::set<ContentId> ReuseChecks::loading_contents(RankId rank) const {
+  std::set<ContentId> contents;
+  for (const auto& [id, load] : scene_.ledger(rank).loads()) {
+    for (const TransferPart& part : load.parts) {
+      contents.insert(part.contents.begin(), part.contents.end());
+    }
+  }
+  return contents;
+}
+
+bool ReuseChecks::is_loading(const LedgerNode& node, const std::set<ContentId>& loading) const {
+  if (loading.empty()) return false;
+  ContentId content = node.tip;
+  for (Pages page = node.end; page > node.begin; page -= Pages{1}) {
+    if (loading.contains(content)) return true;
+    content = scene_.contents.parent(content);
+  }
+  return false;
 }
 
 void ReuseChecks::audit(RankId rank, bool /*quiescent*/) {

@@ -25,7 +25,8 @@ namespace lockstep::oracle {
 
 class ReuseChecks : public Checker {
  public:
-  explicit ReuseChecks(const Scene& scene) : scene_(scene), walked_(scene.ledgers.size()) {}
+  explicit ReuseChecks(const Scene& scene)
+      : scene_(scene), walked_(scene.ledgers.size()), queued_by_walk_(scene.ledgers.size()) {}
   void before(const Event& event) override;
   void after(const Event& event) override;
   void audit(RankId rank, bool quiescent) override;
@@ -35,6 +36,7 @@ class ReuseChecks : public Checker {
   void check(const Event& event, const LookedUp& looked_up);
   void check(const Event& event, const Voted& voted);
   void check(const Event& event, const Inserted& inserted);
+  void check(const Event& event, const OffloadQueued& queued);
   void check(const Event& event, const OffloadWalked& walked);
   template <class Other>
   void check(const Event&, const Other&) {}
@@ -44,6 +46,8 @@ class ReuseChecks : public Checker {
   bool is_short_of_slots(const GaveUp& gave_up, const RequestRecord& request) const;
   bool others_are_active(RequestId request) const;
   Rows evictable_for(RankId rank, Component component, ContentId boundary) const;
+  std::set<ContentId> loading_contents(RankId rank) const;
+  bool is_loading(const LedgerNode& node, const std::set<ContentId>& loading) const;
   void check_states_kept(RankId rank);
   void check_walked(RankId rank);
   bool is_stored_or_excused(RankId rank, ContentId content) const;
@@ -52,6 +56,8 @@ class ReuseChecks : public Checker {
   std::map<RequestId, StepId> refused_;  // justified refusals of rows, and the step of the last one
   std::vector<std::set<ContentId>>
       walked_;  // by rank: states whose offload is still to be confirmed
+  std::vector<std::set<NodeId>>
+      queued_by_walk_;  // by rank: nodes queued since the last walk was reported
 };
 
 }  // namespace lockstep::oracle

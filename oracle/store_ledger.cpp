@@ -92,12 +92,13 @@ const StoredObject* StoreLedger::object(RankId rank, Component component,
   return found == objects.end() ? nullptr : &found->second;
 }
 
-void StoreLedger::apply(const Event& event, const RankLedger& ledger, const Inspector& inspector) {
+void StoreLedger::apply(const Event& event, const RankLedger& ledger,
+                        std::span<const Inspector* const> inspectors) {
   if (const auto* queued = std::get_if<OffloadQueued>(&event.body))
     queue(event.rank, *queued, ledger);
   if (const auto* finished = std::get_if<OffloadFinished>(&event.body))
     finish(event.rank, *finished);
-  if (const auto* put_event = std::get_if<StorePut>(&event.body)) put(*put_event, inspector);
+  if (const auto* put_event = std::get_if<StorePut>(&event.body)) put(*put_event, inspectors);
   if (const auto* removed = std::get_if<StoreRemoved>(&event.body)) remove(removed->key);
   if (std::holds_alternative<StoreCleared>(event.body)) clear();
 }
@@ -149,7 +150,7 @@ StoreLedger::Shelf* StoreLedger::shelf(const ObjectName& name) {
   return &ranks_[name.rank.index()]->shelves[index(name.component)];
 }
 
-void StoreLedger::put(const StorePut& put, const Inspector& inspector) {
+void StoreLedger::put(const StorePut& put, std::span<const Inspector* const> inspectors) {
   const std::optional<ObjectName> name = parse_object_key(put.key);
   Shelf* const target = name ? shelf(*name) : nullptr;
   if (target == nullptr) return;
@@ -158,7 +159,8 @@ void StoreLedger::put(const StorePut& put, const Inspector& inspector) {
   StoredObject object;
   if (source != target->sources.end()) {
     object.content = source->second.content;
-    object.digest = row_digest(inspector.row_bytes(name->component, source->second.row));
+    object.digest =
+        row_digest(inspectors[name->rank.index()]->row_bytes(name->component, source->second.row));
     target->sources.erase(source);
   } else if (named) {
     object.content = *named;

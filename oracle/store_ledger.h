@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -40,8 +41,9 @@ class StoreLedger {
  public:
   StoreLedger(const ContentTable& contents, std::size_t ranks);
 
-  // `ledger` and `inspector` are those of the event's rank; the ledger has applied the event.
-  void apply(const Event& event, const RankLedger& ledger, const Inspector& inspector);
+  // `ledger` is that of the event's rank and has applied the event; `inspectors` are all ranks'.
+  void apply(const Event& event, const RankLedger& ledger,
+             std::span<const Inspector* const> inspectors);
 
   // The engine was restarted: puts on their way count as failed.
   void abandon_puts();
@@ -79,7 +81,7 @@ class StoreLedger {
   void queue(RankId rank, const OffloadQueued& queued, const RankLedger& ledger);
   void finish(RankId rank, const OffloadFinished& finished);
   static void mark_failed(Rank& rank, const TransferRecord& offload);
-  void put(const StorePut& put, const Inspector& inspector);
+  void put(const StorePut& put, std::span<const Inspector* const> inspectors);
   void remove(std::string_view key);
   void clear();
   Shelf* shelf(const ObjectName& name);
