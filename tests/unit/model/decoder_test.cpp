@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "core/hash.h"
-#include "sandbox.h"
+#include "model_sandbox.h"
 
 namespace lockstep::model {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "catch.h"
-#include "sandbox.h"
+#include "model_sandbox.h"
 
 namespace lockstep::model {
 namespace {

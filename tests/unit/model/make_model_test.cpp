@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "catch.h"
-#include "sandbox.h"
+#include "model_sandbox.h"
 
 namespace lockstep::model {
 namespace {

@@ -1,0 +1,70 @@
+// One token sequence of the fp64 reference, with everything that later tokens need of earlier ones.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.h"
+#include "model/numbers.h"
+
+namespace lockstep::oracle {
+
+using Array = std::vector<double>;
+
+// The weights of one layer in fp64; matrices [inputs][outputs], convolutions [tap][channel].
+struct ReferenceLayer {
+  bool sliding = false;
+  Array input_norm, query, key, value, relative, query_norm, key_norm, profiles, output;
+  Array mlp_norm, gate, up, down;
+  Array key_conv, value_conv, attention_conv, mlp_conv;
+};
+
+struct ReferenceWeights {
+  explicit ReferenceWeights(const model::Numbers& numbers);
+
+  const model::Numbers& numbers;
+  Array embedding, embedding_norm, final_norm, head;
+  std::vector<ReferenceLayer> layers;
+};
+
+class ReferenceSequence {
+ public:
+  ReferenceSequence(const ReferenceWeights& weights, std::optional<std::string_view> extra_key);
+
+  // Runs the next token through all layers.
+  void append(TokenId token);
+  // Forgets all but the first `length` tokens.
+  void truncate(Tokens length);
+
+  const std::optional<std::string>& extra_key() const { return extra_key_; }
+  std::span<const TokenId> tokens() const { return tokens_; }
+  Tokens length() const { return Tokens{static_cast<std::int64_t>(tokens_.size())}; }
+  std::span<const double> logits(Tokens position) const;
+  // Memory that one token takes.
+  Bytes token_bytes() const;
+
+ private:
+  // For every token so far: the raw inputs of the four convolutions, and what attention reads.
+  struct History {
+    Array key_inputs, value_inputs, attention_inputs, mlp_inputs;  // [token][channel]
+    Array keys, values;                                            // [token][kv head][dim]
+  };
+
+  Array attention(const ReferenceLayer& layer, History& history, const Array& normed);
+  Array mlp(const ReferenceLayer& layer, History& history, const Array& normed);
+  Array attend(const ReferenceLayer& layer, const History& history, const Array& query,
+               const Array& relative) const;
+
+  const ReferenceWeights* weights_;
+  std::optional<std::string> extra_key_;
+  Array adapter_;
+  std::vector<TokenId> tokens_;
+  std::vector<History> layers_;
+  Array logits_;  // [token][vocab]
+};
+
+}  // namespace lockstep::oracle
