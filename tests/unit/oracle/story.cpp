@@ -168,9 +168,7 @@ void Story::commit_hit(RequestId id, NodeId node_id) {
   r.pending_source = end.state;
   const Tokens boundary = kPage * r.own_from.value();
   emit(id, Committed{boundary, boundary, node_id, end.state, r.q, false, false});
-  std::ranges::copy(row_bytes(Component::mamba, end.state), bytes(Component::mamba, r.q).begin());
-  emit(id, CopyExecuted{end.state, r.q});
-  r.pending_source = kTrapRow;
+  copy_to_private_slot(id, end.state);
 }
 
 NodeId Story::add_node(const StoryRequest& request, Pages begin, Pages end) {
@@ -241,9 +239,52 @@ void Story::restore(RequestId id, Tokens boundary) {
   }
   emit(id, LoadFinished{load, true});
   unlock(endpoint);
-  std::ranges::copy(row_bytes(Component::mamba, target), bytes(Component::mamba, r.q).begin());
-  emit(id, CopyExecuted{target, r.q});
-  r.pending_source = kTrapRow;
+  copy_to_private_slot(id, target);
+}
+
+void Story::copy_to_private_slot(RequestId id, Row source) {
+  const Row q = request(id).q;
+  std::ranges::copy(row_bytes(Component::mamba, source), bytes(Component::mamba, q).begin());
+  emit(id, CopyExecuted{source, q});
+  request(id).pending_source = kTrapRow;
+}
+
+void Story::restore_again(RequestId id, Tokens boundary) {
+  StoryRequest& r = request(id);
+  const Pages end = pages(boundary);
+  std::vector<Row> full;
+  for (Pages page{0}; page < end; ++page)
+    full.push_back(allocate(id, Component::full, Purpose::load));
+  const Row swa = allocate(id, Component::swa, Purpose::load);
+  const Row target = allocate(id, Component::mamba, Purpose::state_target);
+  emit(id, LoadPlanned{Tokens{0}, boundary, full, {&swa, 1}, target});
+  emit(id, Prepared{boundary - kPage});
+
+  const NodeId node_id = nodes_.rbegin()->first;
+  const StoryNode& node = nodes_.at(node_id);
+  const PageRange all{Pages{0}, end};
+  const PageRange window{end - Pages{1}, end};
+  Inserted inserted;
+  inserted.end = inserted.fed = inserted.state_depth = boundary;
+  inserted.cursor = boundary - kPage;
+  inserted.node = node_id;
+  inserted.full_duplicate = {&all, 1};
+  inserted.swa_duplicate = {&window, 1};
+  inserted.state = target;
+  inserted.mamba_exist = true;
+  emit(id, inserted);
+  release(Component::full, full);
+  release(Component::swa, {swa});
+  r.full = node.full;
+  r.swa = node.swa;
+  r.own_from = end;
+  r.node = node_id;
+  r.lock = lock(id, LockHolder::request, node_id);
+  release(Component::mamba, {target});
+  r.q = allocate(id, Component::mamba, Purpose::private_slot);
+  r.pending_source = node.state;
+  emit(id, Committed{Tokens{0}, boundary, node_id, node.state, r.q, true, true});
+  copy_to_private_slot(id, node.state);
 }
 
 void Story::run_model(const StoryRequest& request, Tokens start, std::span<const TokenId> fed,
@@ -397,9 +438,8 @@ void Story::flush() {
   emit(kNoRequest, CacheFlushed{});
 }
 
-void Story::play() {
+void Story::store_first_prompt() {
   const RequestId first{0};
-  const RequestId second{1};
   step();
   submit(first, tokens(1, 9), Tokens{1});
   match(first, Tokens{0}, {}, Tokens{0});
@@ -411,12 +451,33 @@ void Story::play() {
   finish(first);
   step();
   flush();
+}
+
+void Story::play() {
+  store_first_prompt();
+  const RequestId second{1};
   submit(second, tokens(1, 9), Tokens{1});
   match(second, Tokens{0}, {Tokens{8}}, Tokens{8});
   restore(second, Tokens{8});
   step();
   forward(second, Tokens{9});
   finish(second);
+  end();
+}
+
+void Story::play_twice() {
+  store_first_prompt();
+  for (RequestId id : {RequestId{1}, RequestId{2}}) {
+    submit(id, tokens(1, 9), Tokens{1});
+    match(id, Tokens{0}, {Tokens{8}}, Tokens{8});
+  }
+  restore(RequestId{1}, Tokens{8});
+  restore_again(RequestId{2}, Tokens{8});
+  step();
+  for (RequestId id : {RequestId{1}, RequestId{2}}) {
+    forward(id, Tokens{9});
+    finish(id);
+  }
   end();
 }
 
@@ -429,7 +490,7 @@ void Story::end() {
 // ---------------------------------------------------------------- what it shows
 
 Rows Story::evictable_rows(Component component) const {
-  Rows rows{0};
+  Rows rows = shown_evictable_error;
   for (const auto& [id, node] : nodes_) {
     if (node.is_root) continue;
     if (component == Component::full && node.full_locks == 0)

@@ -67,6 +67,8 @@ class Story : public Inspector {
   void commit_empty(RequestId id);
   void commit_hit(RequestId id, NodeId node);
   void restore(RequestId id, Tokens boundary);
+  // The same when the tree has all of it already: every row is a duplicate, and T too.
+  void restore_again(RequestId id, Tokens boundary);
   void forward(RequestId id, Tokens end);
   void insert(RequestId id, Tokens end, InsertCause cause = InsertCause::chunk_end);
   void offload(RequestId id);
@@ -75,6 +77,8 @@ class Story : public Inspector {
   // One request is computed, cached, stored and flushed; the next one with the same prompt restores
   // 8 tokens.
   void play();
+  // Two requests are matched before either loads: the second finds what the first one restores.
+  void play_twice();
   void end();
 
   // ---- for tampering
@@ -91,6 +95,7 @@ class Story : public Inspector {
   void unlock(LockId lock);
   void evict(NodeId node, EvictionCause cause);
   ContentTable& contents() { return contents_; }
+  Rows shown_evictable_error;  // added to what it says can be evicted
   const model::Model& model() const { return *model_; }
 
   Judge& judge() { return *judge_; }
@@ -120,6 +125,8 @@ class Story : public Inspector {
   };
   NodeView view(NodeId id, const StoryNode& node) const;
   RequestRowsView view(RequestId id, const StoryRequest& request) const;
+  void store_first_prompt();
+  void copy_to_private_slot(RequestId id, Row source);
   NodeId add_node(const StoryRequest& request, Pages begin, Pages end);
   void count_lock(const Ticket& ticket, int change);
   void run_model(const StoryRequest& request, Tokens start, std::span<const TokenId> tokens,
