@@ -208,7 +208,7 @@ Result<std::string> read_standard_input() {
 }  // namespace
 
 Result<std::vector<TraceRequest>> parse_trace(std::string bytes, const std::string& source) {
-  if (is_xz(bytes)) {
+  if (is_xz(bytes) || source.ends_with(".xz")) {
     Result<std::string> unpacked = unpack_xz(bytes, source, kMaxBytes);
     if (!unpacked) return unpacked.error();
     bytes = std::move(unpacked).value();

@@ -77,10 +77,6 @@ TEST_CASE("types and ranges are checked") {
           {R"("seed": "1")", "/seed: expected an integer >= 0, found \"1\""},
           {R"("slow": 1)", "/slow: expected true or false, found 1"},
           {R"("ranks": 0)", "/ranks: expected an integer from 1 to 64, found 0"},
-          {R"("model": "no-such")",
-           "/model: expected the name of a preset, one of fingerprint, found \"no-such\""},
-          {R"("model": {"preset": "no-such"})",
-           "/model/preset: expected the name of a preset, one of fingerprint, found \"no-such\""},
           {R"("model": 3)", "/model: expected the name of a preset or an object, found 3"},
           {R"("model": {"layers": []})",
            "/model/layers: expected an array of at least 1 items, found 0"},
@@ -113,6 +109,17 @@ TEST_CASE("types and ranges are checked") {
           {R"("defects": [""])", "/defects/0: expected a string that is not empty, found \"\""},
       },
       [](const std::string& members) { return with(members + R"(, "steps": [])"); });
+}
+
+TEST_CASE("a model must be one that exists") {
+  for (const auto& [model, pointer] : {std::pair(R"("no-such")", "/model"),
+                                       std::pair(R"({"preset": "no-such"})", "/model/preset")}) {
+    const std::string error = error_of(with("\"steps\": [], \"model\": " + std::string(model)));
+    INFO(error);
+    REQUIRE(error.find(std::string(pointer) + ": expected the name of a preset, one of ") == 0);
+    REQUIRE(error.find("fingerprint") != std::string::npos);
+    REQUIRE(error.ends_with("found \"no-such\""));
+  }
 }
 
 TEST_CASE("prompts are checked") {

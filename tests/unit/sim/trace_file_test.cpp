@@ -218,6 +218,8 @@ TEST_CASE("a truncated or damaged xz file is refused") {
   REQUIRE(bytes.ok());
   REQUIRE(error_of(bytes->substr(0, bytes->size() / 2))
               .find("t: expected a complete xz file, found the file ends too early after ") == 0);
+  REQUIRE(parse_trace(std::string(kLine), "plain.xz").error().message ==
+          "plain.xz: expected a complete xz file, found something else after 0 bytes unpacked");
   std::string damaged = *bytes;
   damaged[damaged.size() / 2] = static_cast<char>(~damaged[damaged.size() / 2]);
   REQUIRE(error_of(damaged).find("t: expected a complete xz file, found damaged data after ") == 0);
