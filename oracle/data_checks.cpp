@@ -1,7 +1,6 @@
 #include "oracle/data_checks.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace lockstep::oracle {
 
@@ -9,23 +8,6 @@ namespace {
 
 Tokens end_of(const SegmentView& segment) {
   return segment.start + Tokens{static_cast<std::int64_t>(segment.tokens.size())};
-}
-
-std::string hex(std::uint64_t word) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text.push_back(digits[(word >> shift) & 15u]);
-  return text;
-}
-
-// Values of `size` bytes that differ between two outputs of equal length.
-std::uint64_t count_differing(std::span<const std::byte> a, std::span<const std::byte> b,
-                              std::size_t size) {
-  std::uint64_t differing = 0;
-  for (std::size_t at = 0; at + size <= a.size(); at += size) {
-    differing += std::memcmp(&a[at], &b[at], size) != 0;
-  }
-  return differing;
 }
 
 }  // namespace
@@ -127,7 +109,6 @@ void DataChecks::check_segment(const Event& event, const SegmentView& segment) {
   if (scene_.geometry().has_swa)
     check_written_rows(event, segment, *request, Component::swa, segment.swa);
   if (scene_.geometry().has_mamba) check_snapshots(event, segment, *request);
-  check_outputs(event, segment);
   if (event.rank == RankId{0}) scene_.verdict.tally.tokens_verified += segment.tokens.size();
 }
 
@@ -236,36 +217,6 @@ void DataChecks::check_snapshots(const Event& event, const SegmentView& segment,
     check_row(event.rank, segment.request, Component::mamba, snapshot.slot, content,
               "when its forward is accepted");
   }
-}
-
-void DataChecks::check_outputs(const Event& event, const SegmentView& segment) {
-  const std::span<const std::byte> expected =
-      scene_.replica.outputs(segment.request, segment.start, end_of(segment));
-  RequestComparison& comparison = scene_.verdict.requests[segment.request];
-  comparison.logprobs_compared += segment.tokens.size();
-  scene_.verdict.tally.logprobs_compared += segment.tokens.size();
-  if (segment.outputs.size() != expected.size()) {
-    scene_.findings.report("D2", event.rank, segment.request,
-                           std::to_string(expected.size()) + " bytes of outputs",
-                           std::to_string(segment.outputs.size()) + " bytes");
-    return;
-  }
-  if (std::memcmp(segment.outputs.data(), expected.data(), expected.size()) == 0) return;
-  const std::size_t value_bytes =
-      scene_.config.model->has_logits() ? sizeof(float) : sizeof(std::uint64_t);
-  comparison.differing_logprobs += count_differing(segment.outputs, expected, value_bytes);
-  const auto first =
-      std::mismatch(expected.begin(), expected.end(), segment.outputs.begin()).first -
-      expected.begin();
-  const std::size_t per_token = scene_.config.model->output_bytes().index();
-  const std::size_t token = static_cast<std::size_t>(first) / per_token;
-  const Tokens position = segment.start + Tokens{static_cast<std::int64_t>(token)};
-  scene_.findings.report("D2", event.rank, segment.request,
-                         "outputs of the from-scratch run, digest " +
-                             hex(row_digest(expected.subspan(token * per_token, per_token))),
-                         "token " + std::to_string(position.value()) + " has digest " +
-                             hex(row_digest(segment.outputs.subspan(token * per_token, per_token))),
-                         {.token = position});
 }
 
 // ---------------------------------------------------------------- at quiescence

@@ -1,17 +1,15 @@
-// Data: D1 and D2 (semantics 9).
+// Rows: D1 (semantics 9).
 //
 // Verified bit for bit against the replica: every row that a good load filled, when it is voted
 // good; every KV row range, tracked state and output that a forward wrote, when its results are
 // accepted; Q as the copy or the clearing left it, once the first results after it are accepted;
-// rows and states when an INSERT makes them readable; every row of the tree at quiescence (D1).
-// Every output of an accepted forward (D2).
+// rows and states when an INSERT makes them readable; every row of the tree at quiescence.
 //
 // With `overlap = per_layer` the forward has advanced the earlier layers of Q by the time the last
 // one is copied: then the source is compared whole, and Q in its last layer.
 //
 // Not verified: results that were dropped; Q while a forward advances it; bytes of a request's own
-// rows after they were accepted and before they are inserted. KL to fp64 (D3) belongs to the
-// numeric models' reference.
+// rows after they were accepted and before they are inserted. Outputs are output_checks'.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +47,6 @@ class DataChecks : public Checker {
                           std::span<const Row> table);
   void check_snapshots(const Event& event, const SegmentView& segment,
                        const RequestRecord& request);
-  void check_outputs(const Event& event, const SegmentView& segment);
   void check_row(RankId rank, RequestId request, Component component, Row row, ContentId content,
                  std::string_view when);
   void note_copy(const Event& event, const CopyExecuted& copied, Tokens boundary);

@@ -36,6 +36,13 @@ std::string text(Component component, Row row) {
   return row == kTrapRow ? pool + " trap row" : pool + " row " + std::to_string(row.value());
 }
 
+std::string hex(std::uint64_t digest) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text.push_back(digits[(digest >> shift) & 15u]);
+  return text;
+}
+
 std::string text(NodeId node) {
   return "node " + std::to_string(node.value());
 }

@@ -46,6 +46,7 @@ class Findings {
 // How values read in a report.
 std::string text(Tokens tokens);                 // "512 tokens"
 std::string text(Component component, Row row);  // "mamba row 3"; the trap row says so
+std::string hex(std::uint64_t digest);           // 16 digits
 std::string text(NodeId node);                   // "node 7"
 
 }  // namespace lockstep::oracle

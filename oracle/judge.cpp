@@ -8,6 +8,7 @@
 #include "oracle/conservation_checks.h"
 #include "oracle/data_checks.h"
 #include "oracle/liveness_checks.h"
+#include "oracle/output_checks.h"
 #include "oracle/reuse_checks.h"
 #include "oracle/store_checks.h"
 
@@ -36,6 +37,7 @@ std::vector<std::unique_ptr<Checker>> make_checkers(const Scene& scene) {
   checkers.push_back(std::make_unique<StoreChecks>(scene));
   checkers.push_back(std::make_unique<ReuseChecks>(scene));
   checkers.push_back(std::make_unique<DataChecks>(scene));
+  checkers.push_back(std::make_unique<OutputChecks>(scene));
   checkers.push_back(std::make_unique<LivenessChecks>(scene));
   return checkers;
 }

@@ -1,6 +1,8 @@
 // Each invariant is reported when its rule is broken, and a run that breaks nothing reports
 // nothing. Expectations come from the meaning of each rule; the healthy run is the twin of every
 // broken one.
+#include <algorithm>
+
 #include "catch.h"
 #include "story.h"
 
@@ -435,6 +437,45 @@ TEST_CASE("D2: every output equals the from-scratch run") {
   REQUIRE(first.request == kFirst);
   REQUIRE(first.token == Tokens{0});
   REQUIRE(story.judge().verdict().requests.at(kFirst).differing_logprobs == 1);
+}
+
+TEST_CASE("a numeric model's run is passed with KL 0 to the replica and a small one to fp64") {
+  Story story({}, "inkling-pico");
+  story.play();
+  INFO(story.report());
+  REQUIRE(story.found().empty());
+  const RequestComparison& restored = story.judge().verdict().requests.at(kSecond);
+  REQUIRE(restored.logprobs_compared == 1);
+  REQUIRE(restored.differing_logprobs == 0);
+  REQUIRE(restored.kl_max == 0.0);
+  REQUIRE(restored.kl_reference_max.value() <= 1e-9);
+}
+
+TEST_CASE("D2 without D3: a logit that is off by one bit; both: logits of another state") {
+  std::vector<std::byte> outputs;
+  std::vector<SegmentView> segments;
+  const auto change_output = [&](std::function<void(std::span<std::byte>)> alter) {
+    Story story(change<ForwardAccepted>([&](ForwardAccepted& f, Story&) {
+                  segments.assign(f.segments.begin(), f.segments.end());
+                  outputs.assign(segments[0].outputs.begin(), segments[0].outputs.end());
+                  alter(outputs);
+                  segments[0].outputs = outputs;
+                  f.segments = segments;
+                }),
+                "inkling-pico");
+    story.play();
+    REQUIRE(story.judge().verdict().requests.at(kSecond).differing_logprobs > 0);
+    return story.found();
+  };
+  REQUIRE(change_output([](std::span<std::byte> logits) { flip(logits, 0); }) ==
+          std::set<std::string>{"D2"});
+  // Every logit exchanged with its neighbour.
+  REQUIRE(change_output([](std::span<std::byte> logits) {
+            for (std::size_t at = 0; at + 8 <= logits.size(); at += 8) {
+              std::swap_ranges(logits.begin() + at, logits.begin() + at + 4,
+                               logits.begin() + at + 4);
+            }
+          }) == std::set<std::string>{"D2", "D3"});
 }
 
 TEST_CASE("R1: hit, lengths and vote equal the specification") {

@@ -11,8 +11,9 @@ namespace {
 constexpr NodeId kRoot{1};
 constexpr std::string_view kLayout = "story-layout";
 
-model::ModelSpec spec() {
+model::ModelSpec spec(std::string preset) {
   model::ModelSpec spec;
+  spec.preset = std::move(preset);
   spec.window = Tokens{3};
   return spec;
 }
@@ -29,8 +30,8 @@ std::vector<TokenId> tokens(std::uint32_t first, std::size_t count) {
   return all;
 }
 
-Story::Story(Tamper tamper) : tamper_(std::move(tamper)) {
-  model_ = std::move(model::make_model(spec(), 1, kPage)).value();
+Story::Story(Tamper tamper, std::string preset) : tamper_(std::move(tamper)) {
+  model_ = std::move(model::make_model(spec(std::move(preset)), 1, kPage)).value();
   for (Component component : kComponents) {
     layouts_[index(component)] = model_->layout(component, kPage, false);
     memory_[index(component)].resize(layouts_[index(component)].row_bytes.index() * 9);

@@ -2,7 +2,7 @@
 // of one path per prompt, and reports what a correct linker would report. Tests change one event or
 // one thing that it shows, and ask what the judge says.
 //
-//   page 4, window 3 (one page), grid 4; the model is `fingerprint` with its default layers
+//   page 4, window 3 (one page), grid 4; the model is `fingerprint` with its default layers, or a preset
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ class Story : public Inspector {
   // Called with each event before the judge sees it; false drops it.
   using Tamper = std::function<bool(Event&, Story&)>;
 
-  explicit Story(Tamper tamper = {});
+  explicit Story(Tamper tamper = {}, std::string preset = "fingerprint");
 
   // ---- the scenes of a run; `play` is all of them
   void submit(RequestId id, std::vector<TokenId> prompt, Tokens decode);
