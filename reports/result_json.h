@@ -1,4 +1,4 @@
-// The result file (interfaces.md, Result): one envelope for all verbs, with the list of the verb
+// The result file: one envelope for all verbs, with the list of the verb
 // that wrote it. Numbers that are not finite and figures that a run does not have are null.
 #pragma once
 

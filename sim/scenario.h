@@ -1,4 +1,5 @@
-// A scenario, version 1, as a value (interfaces.md). Reading and writing JSON is sim/scenario_reader.h's.
+// A scenario, version 1, as a value. Reading and writing JSON is
+// sim/scenario_reader.h's.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +78,8 @@ struct ReleaseStep {
   std::string request;
   bool operator==(const ReleaseStep&) const = default;
 };
-// {"evict": {"from": "device"|"store", "component": c, "count": n | "prompt": p, "at": tokens, "rank": r}}
+// {"evict": {"from": "device"|"store", "component": c, "count": n | "prompt": p, "at": tokens,
+// "rank": r}}
 struct EvictStep {
   bool from_store = false;
   Component component = Component::full;
@@ -107,21 +109,34 @@ struct RetractStep {
 };
 struct RestartStep {
   bool engine = false;
-  std::optional<model::ModelSpec> model;   // a new model for the engine
-  std::optional<CacheConfig> cache;        // the complete new cache configuration
+  std::optional<model::ModelSpec> model;  // a new model for the engine
+  std::optional<CacheConfig> cache;       // the complete new cache configuration
   bool store = false;
-  bool keep = true;                        // the store's data
+  bool keep = true;  // the store's data
   bool operator==(const RestartStep&) const = default;
 };
-using Step = std::variant<SubmitStep, RunStep, FlushStep, HoldStep, ReleaseStep, EvictStep, ForkStep, CancelStep,
-                          RetractStep, RestartStep>;
+using Step = std::variant<SubmitStep, RunStep, FlushStep, HoldStep, ReleaseStep, EvictStep,
+                          ForkStep, CancelStep, RetractStep, RestartStep>;
 
-enum class FaultPhase { match, lookup, load, commit, offload, cow, forward, evict, alloc, vote, event };
+enum class FaultPhase {
+  match,
+  lookup,
+  load,
+  commit,
+  offload,
+  cow,
+  forward,
+  evict,
+  alloc,
+  vote,
+  event
+};
 struct FaultAction {
   // Exactly one: a bare word, or a word with an argument.
-  std::string kind;  // "fail", "short", "corrupt_bit", "delay_us", "late_us", "stale", "refuse", "evict", "flush", ...
+  std::string kind;  // "fail", "short", "corrupt_bit", "delay_us", "late_us", "stale", "refuse",
+                     // "evict", "flush", ...
   std::int64_t number = 0;
-  std::string request;    // cancel, retract
+  std::string request;               // cancel, retract
   Component pool = Component::full;  // shrink
   bool operator==(const FaultAction&) const = default;
 };
@@ -145,7 +160,8 @@ struct NumberRange {
   bool operator==(const NumberRange&) const = default;
 };
 using ExpectedValue = std::variant<std::nullptr_t, bool, std::string, NumberRange>;
-using ExpectedFields = std::map<std::string, ExpectedValue>;  // nested fields by path: "loaded_rows.full"
+using ExpectedFields =
+    std::map<std::string, ExpectedValue>;  // nested fields by path: "loaded_rows.full"
 
 // An event name with fields that must be equal (numbers, text).
 struct ExpectedEvent {

@@ -1,4 +1,4 @@
-// The field tables of scenario version 1 (interfaces.md, Scenario): the one place where a key's
+// The field tables of scenario version 1: the one place where a key's
 // name, type, range, default and meaning are said.
 #pragma once
 

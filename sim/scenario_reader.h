@@ -1,4 +1,4 @@
-// Reading and writing scenarios (JSON version 1, interfaces.md). Every error names the source, the
+// Reading and writing scenarios (JSON, version 1). Every error names the source, the
 // JSON pointer, what was expected and what was found, and nothing of a scenario with an error is
 // used:
 //   scenarios/x.json: /cache/page: expected an integer from 1 to 16777216, found "a"

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Every shipped scenario is valid under scenarios/schema.json, judged by an implementation that is not ours."""
+"""Every shipped scenario is valid under scenarios/schema.json.
+
+Judged by an implementation that is not ours.
+"""
 import json
 import pathlib
 import sys

@@ -1,4 +1,5 @@
-// Catch2 v2 or v3, whichever is installed. CHECK stays Lockstep's own (core/check.h); tests use REQUIRE.
+// Catch2 v2 or v3, whichever is installed. CHECK stays Lockstep's own (core/check.h); tests use
+// REQUIRE.
 #pragma once
 
 #include "core/check.h"

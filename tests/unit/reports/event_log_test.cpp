@@ -43,12 +43,13 @@ TEST_CASE("records are nested, bytes are hexadecimal") {
   const std::vector<TransferView> transfers{
       {Component::full, rows, hashes, PageRange{Pages{0}, Pages{1}}},
       {Component::swa, {}, {}, PageRange{}}};
-  REQUIRE(
-      event_line(event_of(LoadQueued{LoadId{1}, Tokens{128}, transfers})) ==
-      R"({"step": 3, "time_ns": 81000, "rank": 1, "request": 2, "event": "load_queued", "load": 1, )"
-      R"("boundary": 128, "transfers": [{"component": "full", "rows": [3], "hashes": "ab)" +
-          std::string(62, '0') +
-          R"(", "pages": [0, 1]}, {"component": "swa", "rows": [], "hashes": "", "pages": [0, 0]}]})");
+  REQUIRE(event_line(event_of(LoadQueued{LoadId{1}, Tokens{128}, transfers})) ==
+          R"({"step": 3, "time_ns": 81000, "rank": 1, "request": 2, "event": "load_queued", )"
+          R"("load": 1, "boundary": 128, "transfers": [{"component": "full", )"
+          R"("rows": [3], "hashes": "ab)" +
+              std::string(62, '0') +
+              R"(", "pages": [0, 1]}, {"component": "swa", "rows": [], )"
+              R"("hashes": "", "pages": [0, 0]}]})");
 }
 
 TEST_CASE("every line of a log is one JSON document without duplicate keys, however deep") {

@@ -93,12 +93,12 @@ TEST_CASE("the result file has the envelope and the fields of the format") {
   REQUIRE(to_text(*request.find("loaded_rows")) == R"({"full": 9, "mamba": 1, "swa": 4})");
   REQUIRE(to_text(*request.find("kl_mean")) == "0.25");
 
-  REQUIRE(
-      to_text(*scenarios[1].find("violations")) ==
-      R"([{"invariant": "B6", "step": 12, "time_ns": 81000, "rank": 0, "request": "r2", )"
-      R"("expected": "slot 3", "actual": "slot \"4\" & more"}, )"
-      R"({"invariant": "D1", "step": 12, "time_ns": 81000, "rank": 0, "layer": 2, "row": 7, "token": 640, )"
-      R"("expected": "slot 3", "actual": "slot \"4\" & more"}])");
+  REQUIRE(to_text(*scenarios[1].find("violations")) ==
+          R"([{"invariant": "B6", "step": 12, "time_ns": 81000, "rank": 0, "request": "r2", )"
+          R"("expected": "slot 3", "actual": "slot \"4\" & more"}, )"
+          R"({"invariant": "D1", "step": 12, "time_ns": 81000, "rank": 0, "layer": 2, )"
+          R"("row": 7, "token": 640, )"
+          R"("expected": "slot 3", "actual": "slot \"4\" & more"}])");
   REQUIRE(to_text(*scenarios[2].find("verdict")) == "\"refused\"");
   REQUIRE(to_text(*scenarios[2].find("error")) == "\"x.json: full pool: zero-size\"");
 }

@@ -30,13 +30,15 @@ std::string with(const std::string& members) {
 // Good prompts and one request r, then `members`.
 std::string with_request(const std::string& members) {
   return with(
-      R"("prompts": {"A": {"random": 8}}, "steps": [{"submit": "r", "prompt": "A", "decode": 1}], )" +
+      R"("prompts": {"A": {"random": 8}},
+           "steps": [{"submit": "r", "prompt": "A", "decode": 1}], )" +
       members);
 }
 
 std::string with_step(const std::string& step) {
   return with(
-      R"("prompts": {"A": {"random": 8}}, "steps": [{"submit": "r", "prompt": "A", "decode": 1}, )" +
+      R"("prompts": {"A": {"random": 8}},
+           "steps": [{"submit": "r", "prompt": "A", "decode": 1}, )" +
       step + "]");
 }
 
@@ -226,7 +228,8 @@ TEST_CASE("steps are checked") {
 TEST_CASE("a prompt made of an output needs its request submitted before") {
   REQUIRE(
       error_of(with(R"("prompts": {"A": {"random": 8}, "D": {"output_of": "r"}, "E": {"from": "D"}},
-      "steps": [{"submit": "s", "prompt": "E", "decode": 1}, {"submit": "r", "prompt": "A", "decode": 1}])")) ==
+      "steps": [{"submit": "s", "prompt": "E", "decode": 1},
+                {"submit": "r", "prompt": "A", "decode": 1}])")) ==
       "/steps/0/prompt: expected a prompt whose request \"r\" was submitted by an earlier step, "
       "found "
       "\"E\"");

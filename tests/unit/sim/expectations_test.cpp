@@ -12,7 +12,8 @@ namespace {
 ExpectSpec expecting(const std::string& members) {
   const Result<Scenario> scenario = parse_scenario(
       R"({"version": 1, "name": "x", "prompts": {"A": {"random": 8}},
-          "steps": [{"submit": "r", "prompt": "A", "decode": 1}, {"submit": "s", "prompt": "A", "decode": 1}],
+          "steps": [{"submit": "r", "prompt": "A", "decode": 1},
+                    {"submit": "s", "prompt": "A", "decode": 1}],
           "expect": {)" +
           members + "}}",
       "x.json");
@@ -128,7 +129,8 @@ TEST_CASE("violations are compared as sets of names") {
 TEST_CASE("events are a subsequence with equal fields") {
   const ExpectSpec expect = expecting(
       R"("events": [{"event": "matched", "request": "r", "device_hit": 128},
-                    {"event": "load_aborted", "component": "swa"}, {"event": "load_aborted", "component": "full"}])");
+                    {"event": "load_aborted", "component": "swa"},
+                    {"event": "load_aborted", "component": "full"}])");
   const std::map<RequestId, std::string> names{{RequestId{0}, "r"}, {RequestId{1}, "s"}};
   Matched matched;
   matched.device_hit = Tokens{128};

@@ -22,8 +22,10 @@ Scenario parsed(std::string_view text) {
 constexpr std::string_view kEverything = R"({
   "$schema": "../schema.json", "version": 1, "name": "everything", "about": "all forms", "seed": 7,
   "slow": true, "ranks": 2,
-  "model": {"preset": "fingerprint", "window": 3, "state_chunk": 1, "vocab": 1000, "layers": ["swa", "full"],
-            "kv_scale": true, "virtual_slots": true, "state_dtype": "int8", "extra_slot_state": ["ple"],
+  "model": {"preset": "fingerprint", "window": 3, "state_chunk": 1, "vocab": 1000,
+            "layers": ["swa", "full"],
+            "kv_scale": true, "virtual_slots": true, "state_dtype": "int8",
+            "extra_slot_state": ["ple"],
             "contiguous_rows": false, "swa_page": 32},
   "cache": {"page": 16, "track_interval": 32, "prefill_chunk": 40, "full_pages": 5, "swa_pages": 6,
             "mamba_slots": 7, "max_running": 8, "ahead": 1, "checkpoints": "every",
@@ -46,7 +48,8 @@ constexpr std::string_view kEverything = R"({
     {"fork": "r1", "as": "r3", "at": 640, "then": {"random": 64, "seed": 4}, "decode": 8},
     {"cancel": "r2"}, {"retract": "r3"},
     {"restart": {"engine": {"cache": {"page": 64}}}},
-    {"restart": {"engine": {"model": "fingerprint", "cache": {"ahead": 0}}, "store": {"keep": false}}},
+    {"restart": {"engine": {"model": "fingerprint", "cache": {"ahead": 0}},
+                 "store": {"keep": false}}},
     {"run": "idle"}],
   "faults": [
     {"on": "load", "component": "mamba", "rank": 0, "nth": 1, "do": "fail"},
@@ -61,10 +64,12 @@ constexpr std::string_view kEverything = R"({
   "expect": {
     "verdict": "fail",
     "requests": {"r2": {"outcome": "completed", "restored_tokens": 1152, "kl_max": null,
-                        "recomputed": false, "loaded_rows": {"full": {"min": 1, "max": 9}, "swa": {"min": 2}}}},
+                        "recomputed": false,
+                        "loaded_rows": {"full": {"min": 1, "max": 9}, "swa": {"min": 2}}}},
     "violations": ["B6"], "violations_at_least": [],
     "counters": {"loads": 6, "faults_injected": {"fail": {"max": 3}}},
-    "events": ["matched", {"event": "load_aborted", "request": "r2", "component": "mamba", "cursor": 3}]}
+    "events": ["matched", {"event": "load_aborted", "request": "r2", "component": "mamba",
+                           "cursor": 3}]}
 })";
 
 }  // namespace

@@ -151,7 +151,8 @@ TEST_CASE("bad sessions are refused with their pointer") {
           "t: expected the key \"block_size\" (an integer from 1 to 16777216), found none");
   REQUIRE(
       error_of(
-          R"({"block_size": 4, "requests": [{"t": 0, "in": 9, "out": 1, "hash_ids": [1, 2, 3]}]})") ==
+          R"({"block_size": 4,
+                      "requests": [{"t": 0, "in": 9, "out": 1, "hash_ids": [1, 2, 3]}]})") ==
       "t: /requests/0/hash_ids: expected 2 ids (one per whole block of 4 tokens, input 9), found "
       "3");
   REQUIRE(error_of(R"({"block_size": 4, "requests": [{"t": 0, "out": 1, "hash_ids": []}]})") ==
@@ -164,10 +165,10 @@ TEST_CASE("bad sessions are refused with their pointer") {
       error_of(
           R"({"block_size": 4, "requests": [{"t": 0, "type": "subagent", "agent_id": "a"}]})") ==
       "t: /requests/0: expected the key \"requests\" (an array), found none");
-  REQUIRE(
-      error_of(
-          R"({"block_size": 4, "requests": [{"t": 0, "type": "subagent", "agent_id": "a", "requests": [7]}]})") ==
-      "t: /requests/0/requests/0: expected an object, found 7");
+  REQUIRE(error_of(
+              R"({"block_size": 4, "requests": [{"t": 0, "type": "subagent", "agent_id": "a",
+                      "requests": [7]}]})") ==
+          "t: /requests/0/requests/0: expected an object, found 7");
 }
 
 TEST_CASE("a file that is no trace is named") {
