@@ -187,7 +187,10 @@ void BoundaryChecks::check(const Event&, const StepBegun&) {
 void BoundaryChecks::follow(const Event& event, const Committed& committed) {
   const RequestRecord* request = scene_.requests.find(event.request);
   if (request == nullptr) return;
-  if (committed.boundary > Tokens{0}) ++scene_.verdict.tally.commits_verified;
+  // One commit, however many ranks take part in it.
+  if (event.rank == RankId{0} && committed.boundary > Tokens{0}) {
+    ++scene_.verdict.tally.commits_verified;
+  }
   const ContentId content = scene_.requests.content_at(*request, committed.boundary);
   check_boundary(event, committed, *request);
   check_rows(event, committed, *request);

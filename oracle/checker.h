@@ -34,11 +34,12 @@ struct Scene {
   const Geometry& geometry() const { return config.geometry; }
   const RankLedger& ledger(RankId rank) const { return ledgers[rank.index()]; }
   const Inspector& inspector(RankId rank) const { return *config.ranks[rank.index()]; }
+  static Script script(const RequestRecord& request) {
+    return {request.extra_key, request.tokens, request.chain, request.prompt + request.decode};
+  }
   // The request's sequence known to the replica as far as `end` tokens.
   void advance_replica(const RequestRecord& request, Tokens end) const {
-    replica.advance(
-        request.id,
-        {request.extra_key, request.tokens, request.chain, request.prompt + request.decode}, end);
+    replica.advance(request.id, script(request), end);
   }
 };
 

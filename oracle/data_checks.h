@@ -1,15 +1,17 @@
 // Rows: D1 (semantics 9).
 //
 // Verified bit for bit against the replica: every row that a good load filled, when it is voted
-// good; every KV row range, tracked state and output that a forward wrote, when its results are
+// good; every KV row range, every tracked state and Q as a forward left them, when its results are
 // accepted; Q as the copy or the clearing left it, once the first results after it are accepted;
 // rows and states when an INSERT makes them readable; every row of the tree at quiescence.
 //
 // With `overlap = per_layer` the forward has advanced the earlier layers of Q by the time the last
-// one is copied: then the source is compared whole, and Q in its last layer.
+// one is copied: then the source is compared whole, and Q in its last layer. With a forward always
+// in flight (`ahead` = 1) Q has moved on when results are accepted: then only what was tracked is
+// compared.
 //
-// Not verified: results that were dropped; Q while a forward advances it; bytes of a request's own
-// rows after they were accepted and before they are inserted. Outputs are output_checks'.
+// Not verified: results that were dropped; bytes of a request's own rows after they were accepted
+// and before they are inserted. Outputs are output_checks'.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +47,9 @@ class DataChecks : public Checker {
   void check_written_rows(const Event& event, const SegmentView& segment,
                           const RequestRecord& request, Component component,
                           std::span<const Row> table);
+  void check_private_slot(const Event& event, const SegmentView& segment);
+  void check_private_slot(const Event& event, const SegmentView& segment,
+                          const RequestRecord& request);
   void check_snapshots(const Event& event, const SegmentView& segment,
                        const RequestRecord& request);
   void check_row(RankId rank, RequestId request, Component component, Row row, ContentId content,

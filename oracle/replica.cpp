@@ -249,26 +249,51 @@ std::optional<RowDifference> Replica::compare(RequestId request, Component compo
   return std::nullopt;
 }
 
+std::optional<RowDifference> Replica::first_difference(Component component,
+                                                       std::span<const std::byte> expected,
+                                                       std::span<const std::byte> actual) const {
+  for (const LayerPart& part : layouts_[index(component)].parts) {
+    const auto range = [&](std::span<const std::byte> row) {
+      return row.subspan(part.offset.index(), part.size.index());
+    };
+    if (!std::ranges::equal(range(expected), range(actual)))
+      return RowDifference{part.layer, std::nullopt};
+  }
+  return std::nullopt;
+}
+
 std::optional<RowDifference> Replica::find_difference(Component component, ContentId content,
                                                       std::span<const std::byte> row) const {
   const std::span<const std::byte> record = memo_.find(content);
   if (record.empty()) return std::nullopt;
-  const auto expected =
-      record.subspan(record_offset(component), row_bytes(layouts_[index(component)]));
-  for (const LayerPart& part : layouts_[index(component)].parts) {
-    const auto range = [&](std::span<const std::byte> bytes) {
-      return bytes.subspan(part.offset.index(), part.size.index());
-    };
-    if (!std::equal(range(expected).begin(), range(expected).end(), range(row).begin())) {
-      return RowDifference{part.layer, std::nullopt};
-    }
+  return first_difference(
+      component, record.subspan(record_offset(component), row_bytes(layouts_[index(component)])),
+      row);
+}
+
+std::optional<RowDifference> Replica::compare_state(RequestId request, const Script& script,
+                                                    std::span<const std::byte> slot,
+                                                    Tokens depth) const {
+  Sequence& sequence = *sequences_.at(request);
+  CHECK("replica.compare_state", depth <= sequence.computed);
+  if (depth == sequence.computed) {
+    return first_difference(Component::mamba, {sequence.slot(kRunningSlot), sequence.slot_bytes()},
+                            slot);
   }
-  return std::nullopt;
+  if (depth % page_ != Tokens{0} || depth == Tokens{0}) return std::nullopt;
+  return find_difference(Component::mamba, script.chain[Pages{depth / page_}.index() - 1], slot);
 }
 
 const RowDigests* Replica::digests(ContentId content) const {
   if (content.index() >= digests_.size() || !digests_[content.index()].known) return nullptr;
   return &digests_[content.index()];
+}
+
+std::optional<std::uint64_t> Replica::state_digest(RequestId request, Tokens at) const {
+  const auto found = sequences_.find(request);
+  if (found == sequences_.end() || found->second->computed != at) return std::nullopt;
+  Sequence& sequence = *found->second;
+  return row_digest({sequence.slot(kRunningSlot), sequence.slot_bytes()});
 }
 
 std::uint64_t Replica::empty_state_digest() const {

@@ -79,6 +79,11 @@ class Replica {
   std::optional<RowDifference> compare(RequestId request, Component component,
                                        std::span<const std::byte> row, Tokens begin,
                                        Tokens end) const;
+  // Compares a slot with the state after `depth` tokens. None if equal, or if that state is not at
+  // hand: it is at the end of the sequence and at page ends. REQUIRES: advance() to `depth` came
+  // before.
+  std::optional<RowDifference> compare_state(RequestId request, const Script& script,
+                                             std::span<const std::byte> slot, Tokens depth) const;
   // Where `row`, said to hold `content`, differs; for reports. None if equal, or if the bytes have
   // been forgotten.
   std::optional<RowDifference> find_difference(Component component, ContentId content,
@@ -87,6 +92,8 @@ class Replica {
   const RowDigests* digests(ContentId content) const;
   // The state of zero tokens.
   std::uint64_t empty_state_digest() const;
+  // The state after exactly `at` tokens of the request; none if the sequence stands elsewhere.
+  std::optional<std::uint64_t> state_digest(RequestId request, Tokens at) const;
 
  private:
   // How one part of a device row maps to the giant page of a sequence.
@@ -109,6 +116,9 @@ class Replica {
   template <class Visit>
   void visit_runs(Sequence& sequence, Pages page, Visit visit) const;
   std::size_t record_offset(Component component) const;
+  std::optional<RowDifference> first_difference(Component component,
+                                                std::span<const std::byte> expected,
+                                                std::span<const std::byte> actual) const;
 
   const model::Model& model_;
   Tokens page_;

@@ -389,6 +389,9 @@ TEST_CASE("D1: rows, tracked states, Q and the tree equal the from-scratch run")
   REQUIRE(first_forward([](ForwardAccepted& f, Story& s) {
             flip(s.bytes(Component::mamba, f.segments[0].snapshots[0].slot), 9);
           }).contains("D1"));
+  REQUIRE(first_forward([](ForwardAccepted& f, Story& s) {
+            flip(s.bytes(Component::mamba, f.segments[0].q), 0);
+          }) == std::set<std::string>{"D1"});
   REQUIRE(first_forward([](ForwardAccepted&, Story&) {}).empty());
 
   REQUIRE(found(change<SlotCleared>([](SlotCleared& c, Story& s) {
