@@ -42,10 +42,12 @@ World::~World() = default;
 Result<std::unique_ptr<World>> World::make(WorldConfig config) {
   if (const Result<void> checked = FaultPlan::check(config.faults); !checked)
     return checked.error();
-  auto parts = make_parts(config.defects);
-  if (!parts) return parts.error();
+  if (config.parts == nullptr) {
+    auto parts = make_parts(config.defects);
+    if (!parts) return parts.error();
+    config.parts = std::move(*parts);
+  }
   std::unique_ptr<World> world(new World(std::move(config)));
-  world->parts_ = std::move(*parts);
   if (const Result<void> built = world->build(); !built) return built.error();
   world->judge_ = std::make_unique<oracle::Judge>(world->judge_config());
   return world;
@@ -70,11 +72,11 @@ Result<void> World::build() {
     const RankHostConfig host{RankId{static_cast<std::uint32_t>(r)},
                               static_cast<std::uint32_t>(config_.ranks), geometry_, config_.cache};
     ranks_.push_back(
-        std::make_unique<RankHost>(host, *pools, *model_, *parts_, loop_, *store_, sink, &faults_));
+        std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_, *store_, sink, &faults_));
     units.push_back(ranks_.back()->unit());
   }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
-                                             parts_->rank_vote(), sink);
+                                             config_.parts->rank_vote(), sink);
   return {};
 }
 

@@ -29,6 +29,7 @@ struct WorldConfig {
   std::uint64_t seed = 1;
   std::vector<FaultSpec> faults;
   std::vector<std::string> defects;
+  std::unique_ptr<LinkParts> parts;  // in place of what `defects` selects, if not null
   std::vector<ExpectedEvent> expected_events;
   bool stop_at_first = false;
   bool keep_tokens = true;  // remember what requests generated; a long trace does not need it
@@ -92,7 +93,6 @@ class World : private EventSink {
   std::map<RequestId, std::string> names_;
   std::map<std::string, RequestId> ids_;
   std::map<RequestId, std::vector<TokenId>> tokens_;
-  std::unique_ptr<LinkParts> parts_;
   FaultPlan faults_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::Model>

@@ -173,6 +173,20 @@ void Engine::end(Request& request, EventBody event) {
 
 // ---------------------------------------------------------------- commands
 
+template <class Concrete>
+void Engine::ask(Concrete command) {
+  commands_.emplace_back(std::in_place_type<Concrete>, std::move(command));
+  dirty_ = true;
+}
+
+void Engine::cancel(RequestId id) { ask(CancelCommand{id}); }
+
+void Engine::retract(RequestId id) { ask(RetractCommand{id}); }
+
+void Engine::evict(EvictCommand command) { ask(std::move(command)); }
+
+void Engine::flush() { ask(FlushCommand{}); }
+
 void Engine::apply_commands() {
   while (!commands_.empty()) {
     if (!std::visit([&](const auto& command) { return apply(command); }, commands_.front())) return;

@@ -54,10 +54,10 @@ class Engine {
   // new, prompt not empty, decode >= 1.
   void submit(RequestId id, Submission submission, bool resumed);
   // Done in the next step, in this order.
-  void cancel(RequestId id) { ask(CancelCommand{id}); }
-  void retract(RequestId id) { ask(RetractCommand{id}); }
-  void evict(EvictCommand command) { ask(std::move(command)); }
-  void flush() { ask(FlushCommand{}); }
+  void cancel(RequestId id);
+  void retract(RequestId id);
+  void evict(EvictCommand command);
+  void flush();
   // Holds the request when it reaches `point`, at once if it is there; it keeps its place, result
   // and locks.
   void hold(RequestId id, Point point);
@@ -84,10 +84,8 @@ class Engine {
   struct FlushCommand {};
   using Command = std::variant<CancelCommand, RetractCommand, EvictCommand, FlushCommand>;
 
-  void ask(Command command) {
-    commands_.push_back(std::move(command));
-    dirty_ = true;
-  }
+  template <class Concrete>
+  void ask(Concrete command);
   void settle_transfers();
   void note_landings();
   void take_results();

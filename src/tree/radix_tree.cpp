@@ -220,6 +220,8 @@ PageRange RadixTree::window_of(const Node& node) const {
 
 LockTicket RadixTree::lock(RequestId request, Node& node, LockHolder holder, PageRange swa) {
   if (!geometry_.has_swa) swa = {node.end(), node.end()};
+  // A state goes with its window: whoever keeps the one keeps the other.
+  if (node.has_state()) swa.begin = std::min(swa.begin, window_of(node).begin);
   const LockCover cover{LockId{next_lock_++}, &node, swa, node.has_state()};
   if (cover.mamba) ++node.state_locks;
   for (Node* n = &node; n != nullptr; n = n->parent) {
