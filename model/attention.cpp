@@ -11,8 +11,9 @@ namespace {
 using kernels::Index;
 using kernels::kBlock;
 
-// One tile, all heads, for one head size. Blocks are walked outermost, so that a block is brought
-// into [dim][token] order once for all queries of the tile:
+// One tile, all heads, for one head size (config.cpp admits no other than those of attend()).
+// Blocks are walked outermost, so that a block is brought into [dim][token] order once for all
+// queries of the tile:
 //
 //   scores  [query][head][block of the tile's range][16], then weights in the same place
 template <Index kDim>
@@ -181,21 +182,14 @@ const float* BiasTable::from(std::int64_t query, std::int64_t position) const {
 
 void attend(const AttentionTile& tile, PagedLayer<float> keys, PagedLayer<float> values,
             std::vector<float>& scratch) {
-  switch (tile.shape->head_dim) {
-    case 4:
-      return attend_with<4>(tile, keys, values, scratch);
-    case 8:
-      return attend_with<8>(tile, keys, values, scratch);
-    case 16:
-      return attend_with<16>(tile, keys, values, scratch);
-    case 32:
-      return attend_with<32>(tile, keys, values, scratch);
-    case 64:
-      return attend_with<64>(tile, keys, values, scratch);
-    case 128:
-      return attend_with<128>(tile, keys, values, scratch);
-    default:
-      CHECK("attention.head_dim", false);
+  struct Case {
+    std::int64_t head_dim;
+    void (*run)(const AttentionTile&, PagedLayer<float>&, PagedLayer<float>&, std::vector<float>&);
+  };
+  constexpr Case kCases[] = {{4, attend_with<4>},   {8, attend_with<8>},   {16, attend_with<16>},
+                             {32, attend_with<32>}, {64, attend_with<64>}, {128, attend_with<128>}};
+  for (const Case& known : kCases) {
+    if (known.head_dim == tile.shape->head_dim) known.run(tile, keys, values, scratch);
   }
 }
 

@@ -30,8 +30,7 @@ constexpr MixerName kMixers[] = {
 constexpr std::array<std::int64_t, 6> kHeadDims{4, 8, 16, 32, 64, 128};
 
 std::string_view mixer_name(Mixer mixer) {
-  const auto entry = std::find_if(std::begin(kMixers), std::end(kMixers),
-                                  [&](const MixerName& e) { return e.mixer == mixer; });
+  const auto* entry = std::ranges::find(kMixers, mixer, &MixerName::mixer);
   return entry->name;
 }
 
@@ -103,7 +102,7 @@ Result<void> check_shape(const ModelConfig& config) {
     return Error{model + "num_key_value_heads " + std::to_string(shape.kv_heads) +
                  ", expected a divisor of num_attention_heads"};
   }
-  if (std::find(kHeadDims.begin(), kHeadDims.end(), shape.head_dim) == kHeadDims.end()) {
+  if (std::ranges::find(kHeadDims, shape.head_dim) == kHeadDims.end()) {
     return Error{model + "head_dim " + std::to_string(shape.head_dim) +
                  ", expected 4, 8, 16, 32, 64 or 128"};
   }
@@ -141,7 +140,7 @@ Result<void> check_config(const ModelConfig& config) {
     return Error{"model " + config.name + ": " + std::to_string(config.layers.size()) +
                  " layers, expected 1 to " + std::to_string(kMaxLayers)};
   }
-  if (std::count(config.layers.begin(), config.layers.end(), Mixer::full) == 0) {
+  if (std::ranges::count(config.layers, Mixer::full) == 0) {
     return Error{"model " + config.name +
                  ": no \"full\" layer; the cache names every prefix by its FULL pages"};
   }

@@ -18,53 +18,47 @@ class Fields {
   Fields(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
 
   void number(const char* key, std::int64_t low, std::int64_t high, std::int64_t& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_number_integer() || *member < low || *member > high) {
-      return fail(key, member->dump(),
-                  "an integer from " + std::to_string(low) + " to " + std::to_string(high));
-    }
-    value = member->get<std::int64_t>();
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    const bool good = found->is_number_integer() && *found >= low && *found <= high;
+    const std::string range = std::to_string(low) + " to " + std::to_string(high);
+    if (expect(good, key, *found, "an integer from " + range)) value = found->get<std::int64_t>();
   }
 
   void real(const char* key, double low, double high, float& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_number() || *member < low || *member > high) {
-      return fail(key, member->dump(), "a number from " + shortest(low) + " to " + shortest(high));
-    }
-    value = member->get<float>();
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    const bool good = found->is_number() && *found >= low && *found <= high;
+    const std::string range = shortest(low) + " to " + shortest(high);
+    if (expect(good, key, *found, "a number from " + range)) value = found->get<float>();
   }
 
   void boolean(const char* key, bool& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_boolean()) return fail(key, member->dump(), "true or false");
-    value = member->get<bool>();
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    if (expect(found->is_boolean(), key, *found, "true or false")) value = found->get<bool>();
   }
 
   void text(const char* key, std::string& value) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    if (!member->is_string()) return fail(key, member->dump(), "a string");
-    value = member->get<std::string>();
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    if (expect(found->is_string(), key, *found, "a string")) value = found->get<std::string>();
   }
 
   void texts(const char* key, std::vector<std::string>& values) {
-    const Json* member = find(key);
-    if (member == nullptr) return;
-    const bool strings =
-        member->is_array() &&
-        std::all_of(member->begin(), member->end(), [](const Json& e) { return e.is_string(); });
-    if (!strings) return fail(key, member->dump(), "an array of strings");
-    values = member->get<std::vector<std::string>>();
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    const bool strings = found->is_array() && std::ranges::all_of(*found, &Json::is_string);
+    if (expect(strings, key, *found, "an array of strings")) {
+      values = found->get<std::vector<std::string>>();
+    }
   }
 
   // After the last field: the first error, or the first member that no field asked for.
   Result<void> finish() const {
     if (error_) return *error_;
     for (const auto& [key, value] : object_.items()) {
-      if (known_.count(key) == 0) return Error{source_ + ": /" + key + ": unknown key"};
+      if (!known_.contains(key)) return Error{source_ + ": /" + key + ": unknown key"};
     }
     return {};
   }
@@ -76,10 +70,12 @@ class Fields {
     return member == object_.end() ? nullptr : &*member;
   }
 
-  void fail(const char* key, const std::string& found, const std::string& expected) {
-    if (error_) return;
-    error_ =
-        Error{source_ + ": /" + key + ": found " + found.substr(0, 80) + ", expected " + expected};
+  bool expect(bool good, const char* key, const Json& found, const std::string& expected) {
+    if (!good && !error_) {
+      error_ = Error{source_ + ": /" + key + ": found " + found.dump().substr(0, 80) +
+                     ", expected " + expected};
+    }
+    return good;
   }
 
   const Json& object_;
@@ -158,7 +154,7 @@ Result<ModelConfig> parse_model_config(std::string_view text, std::string_view s
     read_shape(fields, config.shape);
   } else if (model_type != "fingerprint") {
     return Error{where + ": /model_type: found \"" + model_type +
-                 "\", expected \"fingerprint\" or \"inkling\""};
+                 R"(", expected "fingerprint" or "inkling")"};
   }
   if (const Result<void> good = fields.finish(); !good) return good.error();
   config.window = Tokens{window};

@@ -93,12 +93,12 @@ void Decoder::head(const Segment& segment, std::span<const std::byte> activation
 
 TokenId Decoder::next_token(std::span<const std::byte> output) const {
   const std::span<const float> logits = floats(output);
-  const auto largest = std::max_element(logits.begin(), logits.end());
+  const auto largest = std::ranges::max_element(logits);
   return TokenId{static_cast<std::uint32_t>(largest - logits.begin())};
 }
 
 void Decoder::clear_slot(std::span<std::byte> slot) const {
-  std::fill(slot.begin(), slot.end(), std::byte{0});
+  std::ranges::fill(slot, std::byte{0});
 }
 
 }  // namespace lockstep::model

@@ -55,18 +55,15 @@ Model::Model(const ModelConfig& config, std::string fingerprint)
 RowLayout Model::layout(Component component, Tokens page, bool descending) const {
   RowLayout layout;
   layout.component = component;
-  for (const DeclaredBuffer& buffer : declared_.buffers) {
-    if (buffer.component != component) continue;
-    const Bytes size = buffer.part == Part::kv ? buffer.bytes * page.value() : buffer.bytes;
-    layout.parts.push_back({buffer.layer, buffer.part, Bytes{0}, size});
-  }
-  if (descending) {
-    std::stable_sort(layout.parts.begin(), layout.parts.end(),
-                     [](const LayerPart& a, const LayerPart& b) { return a.layer > b.layer; });
-  }
-  for (LayerPart& part : layout.parts) {
-    part.offset = layout.row_bytes;
-    layout.row_bytes += part.size;
+  const auto count = static_cast<std::uint32_t>(layers_.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const LayerId layer{descending ? count - 1 - i : i};
+    for (const DeclaredBuffer& buffer : declared_.buffers) {
+      if (buffer.component != component || buffer.layer != layer) continue;
+      const Bytes size = buffer.part == Part::kv ? buffer.bytes * page.value() : buffer.bytes;
+      layout.parts.push_back({layer, buffer.part, layout.row_bytes, size});
+      layout.row_bytes += size;
+    }
   }
   return layout;
 }

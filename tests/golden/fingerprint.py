@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The fingerprint model once more, from the description in model/fingerprint.h, token by token on plain lists.
+"""The fingerprint model once more, from the description in model/fingerprint.h.
 
     python3 tests/golden/fingerprint.py
 
-prints hidden words of the default model (layers swa full rec rec, W 64, Wc 4) with weight seed 7 and cache page 4 on the
-tokens 1, 2, ..., 100: after 1, 70 and 100 tokens, and after 100 tokens with the adapter "adapter-7".
+prints hidden words of the default model (layers swa full rec rec, W 64, Wc 4) with weight seed 7
+and cache page 4 on the tokens 1, 2, ..., 100: after 1, 70 and 100 tokens, and after 100 tokens with
+the adapter "adapter-7". Token by token, on plain lists.
 """
 
 MASK = (1 << 64) - 1
@@ -50,7 +51,8 @@ def fold(rows, t, first, page):
     return total & MASK
 
 
-def run(tokens, weight_seed, page, adapter=None, layers=("swa", "full", "rec", "rec"), window=64, taps=4):
+def run(tokens, weight_seed, page, adapter=None):
+    layers, window, taps = ("swa", "full", "rec", "rec"), 64, 4
     weights = substream(weight_seed, "weights")
     embedding = weights.next()
     keys = [weights.next() for _ in layers]
@@ -80,7 +82,8 @@ def main():
     tokens = list(range(1, 101))
     plain = run(tokens, weight_seed=7, page=4)
     for length in (1, 70, 100):
-        print(f"{length:3} tokens            0x{plain[length - 1]:016x}  next {mix(plain[length - 1]) % 65536}")
+        word = plain[length - 1]
+        print(f"{length:3} tokens            0x{word:016x}  next {mix(word) % 65536}")
     adapted = run(tokens, weight_seed=7, page=4, adapter="adapter-7")
     print(f"100 tokens, adapter-7 0x{adapted[-1]:016x}  next {mix(adapted[-1]) % 65536}")
 

@@ -67,6 +67,73 @@ TEST_CASE("decoder: page size, order of rows and order of layers in a row change
   }
 }
 
+// Two sequences in the same memory: the even pages are one's, the odd ones the other's.
+struct Pair {
+  static constexpr std::size_t kPages = 10;
+
+  Pair(const Model& with, Sandbox& both) : model(with), memory(both.memory()) {
+    for (std::uint32_t page = 0; page < 2 * kPages; ++page)
+      table[page % 2].push_back(Row{page + 1});
+    for (const Row slot : slots) model.clear_slot(both.slot(slot));
+  }
+
+  // Feeds some tokens to both, layer by layer in turn, as a batch does.
+  std::array<Outputs, 2> feed(const std::array<std::span<const TokenId>, 2>& tokens) {
+    std::array<Segment, 2> segments;
+    std::array<Outputs, 2> scratch;
+    std::array<Outputs, 2> outputs;
+    for (std::size_t i = 0; i < 2; ++i) {
+      segments[i].start = length[i];
+      segments[i].tokens = tokens[i];
+      segments[i].full = segments[i].swa = table[i];
+      segments[i].q = slots[i];
+      scratch[i].resize(tokens[i].size() * model.activation_bytes().index());
+      outputs[i].resize(tokens[i].size() * model.output_bytes().index());
+      length[i] += Tokens{static_cast<std::int64_t>(tokens[i].size())};
+      model.embed(segments[i], scratch[i]);
+    }
+    for (std::uint32_t layer = 0; layer < model.layers().size(); ++layer) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        model.run_layer(LayerId{layer}, segments[i], memory, scratch[i]);
+      }
+    }
+    for (std::size_t i = 0; i < 2; ++i) model.head(segments[i], scratch[i], outputs[i]);
+    return outputs;
+  }
+
+  const Model& model;
+  const Memory& memory;
+  std::array<std::vector<Row>, 2> table;
+  std::array<Row, 2> slots{Sandbox::kQ, Sandbox::kSnapshot};
+  std::array<Tokens, 2> length;
+};
+
+TEST_CASE("decoder: a sequence in a batch equals the sequence alone") {
+  const auto model = must_make(preset("inkling-pico"));
+  const std::vector<TokenId> a = random_tokens(*model, 70, 29);
+  const std::vector<TokenId> b = random_tokens(*model, 70, 30);
+  Sandbox alone_a(*model, Tokens{8}, Tokens{80});
+  Sandbox alone_b(*model, Tokens{8}, Tokens{80});
+  const Outputs expected_a = alone_a.feed(a);
+  const Outputs expected_b = alone_b.feed(b);
+
+  Sandbox both(*model, Tokens{8}, Tokens{160});
+  Pair pair(*model, both);
+  std::array<Outputs, 2> found;
+  for (std::size_t at = 0; at < 70; at += 10) {
+    // The first goes in tens; the second lags behind in odd pieces and catches up.
+    const std::size_t begin = at == 0 ? 0 : at - 3;
+    const std::size_t end = at == 60 ? 70 : at + 7;
+    const std::array<Outputs, 2> outputs =
+        pair.feed({std::span(a).subspan(at, 10), std::span(b).subspan(begin, end - begin)});
+    for (std::size_t i = 0; i < 2; ++i) {
+      found[i].insert(found[i].end(), outputs[i].begin(), outputs[i].end());
+    }
+  }
+  REQUIRE(found[0] == expected_a);
+  REQUIRE(found[1] == expected_b);
+}
+
 TEST_CASE("decoder: SWA pages below the window are not read") {
   for (const ModelSpec& spec : specs()) {
     const auto model = must_make(spec);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "catch.h"
+#include "model/decoder.h"
 #include "model_sandbox.h"
 #include "oracle/kl.h"
 #include "oracle/reference_sequence.h"
@@ -273,6 +274,22 @@ TEST_CASE("reference: fp32 stays near fp64, with and without an adapter, whateve
       REQUIRE(worst.relative_error < 1e-5);
       REQUIRE(worst.kl < 1e-10);
     }
+  }
+}
+
+// Sizes that fill no vector, and every head size that the kernels are compiled for.
+TEST_CASE("reference: fp32 stays near fp64 for odd sizes and all head sizes") {
+  for (const std::int64_t head_dim : {4, 8, 16, 32, 64, 128}) {
+    const std::string text = R"({"model_type": "inkling", "layers": ["full", "swa"],
+        "hidden_size": 37, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": )" +
+                             std::to_string(head_dim) + R"(, "intermediate_size": 21,
+        "vocab_size": 45, "sliding_window_size": 19, "d_rel": 3, "rel_extent": 23,
+        "conv_kernel_size": 3, "rms_norm_eps": 1e-5, "logits_mup_width_multiplier": 3})";
+    const Result<model::ModelConfig> config = model::parse_model_config(text, "odd");
+    REQUIRE(config.ok());
+    const Distance worst = distance(model::Decoder(*config, 7), 90);
+    REQUIRE(worst.relative_error < 1e-5);
+    REQUIRE(worst.kl < 1e-10);
   }
 }
 
