@@ -109,7 +109,7 @@ void DataChecks::check_segment(const Event& event, const SegmentView& segment) {
   if (scene_.geometry().has_swa)
     check_written_rows(event, segment, *request, Component::swa, segment.swa);
   if (scene_.geometry().has_mamba) {
-    check_private_slot(event, segment);
+    check_private_slot(event, segment, *request);
     check_snapshots(event, segment, *request);
   }
   if (event.rank == RankId{0}) scene_.verdict.tally.tokens_verified += segment.tokens.size();
@@ -208,24 +208,11 @@ void DataChecks::check_written_rows(const Event& event, const SegmentView& segme
   }
 }
 
-void DataChecks::check_private_slot(const Event& event, const SegmentView& segment) {
-  if (scene_.config.cache.ahead > 0 || segment.q == kTrapRow) return;
-  const auto expected = scene_.replica.state_digest(segment.request, end_of(segment));
-  if (!expected) return;
-  ++scene_.verdict.tally.rows_compared;
-  const auto bytes = scene_.inspector(event.rank).row_bytes(Component::mamba, segment.q);
-  const std::uint64_t digest = row_digest(bytes);
-  if (digest == *expected) return;
-  scene_.findings.report(
-      "D1", event.rank, segment.request,
-      "Q holds the state after " + text(end_of(segment)) + ", digest " + hex(*expected),
-      text(Component::mamba, segment.q) + " has digest " + hex(digest), {.row = segment.q});
-}
-
 void DataChecks::check_private_slot(const Event& event, const SegmentView& segment,
                                     const RequestRecord& request) {
   const RowRecord& q = scene_.ledger(event.rank).row(Component::mamba, segment.q);
-  if (segment.q == kTrapRow || q.owner == RowOwner::free) return;
+  const bool advanced_already = scene_.config.cache.ahead > 0;
+  if (advanced_already || segment.q == kTrapRow || q.owner == RowOwner::free) return;
   const auto bytes = scene_.inspector(event.rank).row_bytes(Component::mamba, segment.q);
   ++scene_.verdict.tally.rows_compared;
   const auto difference =

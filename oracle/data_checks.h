@@ -47,7 +47,6 @@ class DataChecks : public Checker {
   void check_written_rows(const Event& event, const SegmentView& segment,
                           const RequestRecord& request, Component component,
                           std::span<const Row> table);
-  void check_private_slot(const Event& event, const SegmentView& segment);
   void check_private_slot(const Event& event, const SegmentView& segment,
                           const RequestRecord& request);
   void check_snapshots(const Event& event, const SegmentView& segment,

@@ -289,13 +289,6 @@ const RowDigests* Replica::digests(ContentId content) const {
   return &digests_[content.index()];
 }
 
-std::optional<std::uint64_t> Replica::state_digest(RequestId request, Tokens at) const {
-  const auto found = sequences_.find(request);
-  if (found == sequences_.end() || found->second->computed != at) return std::nullopt;
-  Sequence& sequence = *found->second;
-  return row_digest({sequence.slot(kRunningSlot), sequence.slot_bytes()});
-}
-
 std::uint64_t Replica::empty_state_digest() const {
   std::vector<std::byte> slot(row_bytes(layouts_[index(Component::mamba)]));
   model_.clear_slot(slot);

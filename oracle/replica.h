@@ -92,8 +92,6 @@ class Replica {
   const RowDigests* digests(ContentId content) const;
   // The state of zero tokens.
   std::uint64_t empty_state_digest() const;
-  // The state after exactly `at` tokens of the request; none if the sequence stands elsewhere.
-  std::optional<std::uint64_t> state_digest(RequestId request, Tokens at) const;
 
  private:
   // How one part of a device row maps to the giant page of a sequence.
