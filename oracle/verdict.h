@@ -26,9 +26,10 @@ struct Violation {
 
 // What was compared for one request, over its whole life.
 struct RequestComparison {
-  std::uint64_t logprobs_compared = 0;    // positions
-  std::uint64_t differing_logprobs = 0;   // single values that differ from the replica's (fingerprint: hidden words)
-  std::optional<double> kl_mean;          // against the replica; none for fingerprint
+  std::uint64_t logprobs_compared = 0;  // positions
+  std::uint64_t differing_logprobs =
+      0;  // single values that differ from the replica's (fingerprint: hidden words)
+  std::optional<double> kl_mean;  // against the replica; none for fingerprint
   std::optional<double> kl_max;
   std::optional<double> kl_reference_mean;  // against fp64
   std::optional<double> kl_reference_max;
@@ -40,7 +41,8 @@ struct Tally {
   std::uint64_t commits_verified = 0;  // with L > 0
   std::uint64_t rows_compared = 0;     // rows of any pool, D1
   std::uint64_t logprobs_compared = 0;
-  std::uint64_t tokens_verified = 0;   // positions whose rows and outputs were compared, restored ones included
+  std::uint64_t tokens_verified =
+      0;  // positions whose rows and outputs were compared, restored ones included
 };
 
 struct Verdict {

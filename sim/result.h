@@ -31,7 +31,7 @@ struct RunResult {
   std::string backend = "host";
   std::uint64_t digest = 0;
   std::uint64_t events = 0;
-  std::map<std::string, std::int64_t> counters;         // commits_verified, rows_compared, loads, ...
+  std::map<std::string, std::int64_t> counters;  // commits_verified, rows_compared, loads, ...
   std::map<std::string, std::int64_t> faults_injected;  // by action
   std::map<std::string, std::int64_t> sometimes;
   std::vector<oracle::Violation> violations;

@@ -4,8 +4,8 @@
 
 #include "core/random.h"
 #include "sim/expectations.h"
+#include "sim/scenario_run.h"
 #include "sim/world.h"
-#include "sim/world_state.h"
 
 namespace lockstep::sim {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "sim/trace_tokens.h"
-#include "sim/world_state.h"
+#include "sim/world.h"
 
 namespace lockstep::sim {
 

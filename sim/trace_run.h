@@ -13,8 +13,8 @@
 #include "model/spec.h"
 #include "sim/result.h"
 #include "sim/scenario.h"
+#include "sim/scenario_run.h"
 #include "sim/trace_file.h"
-#include "sim/world.h"
 
 namespace lockstep::sim {
 

@@ -1,28 +1,111 @@
-// A world: ranks, engine, store and oracle on one virtual clock, built from a scenario and run to
-// its end.
+// The world that scenarios and traces run in: ranks, engine, store and oracle on one virtual clock.
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/events.h"
 #include "core/result.h"
-#include "sim/result.h"
+#include "engine/engine.h"
+#include "link/keys.h"
+#include "model/model.h"
+#include "oracle/judge.h"
+#include "sim/event_loop.h"
+#include "sim/expectations.h"
+#include "sim/fault_plan.h"
+#include "sim/rank_host.h"
+#include "sim/run_observers.h"
 #include "sim/scenario.h"
+#include "store/memory_store.h"
 
 namespace lockstep::sim {
 
-struct RunOptions {
-  std::optional<std::uint64_t> seed;  // in place of the scenario's
-  bool stop_at_first = false;         // the first violation ends the run
-  Observer* observer = nullptr;       // sees every event too (event log, tracing)
-  std::function<void(std::uint64_t done, std::uint64_t total)>
-      progress;  // scenario steps, or requests of a trace
+struct WorldConfig {
+  model::ModelSpec model;
+  CacheConfig cache;
+  std::int64_t ranks = 1;
+  StoreSpec store;
+  std::uint64_t seed = 1;
+  std::vector<FaultSpec> faults;
+  std::vector<std::string> defects;
+  std::unique_ptr<LinkParts> parts;  // in place of what `defects` selects, if not null
+  std::vector<ExpectedEvent> expected_events;
+  bool stop_at_first = false;
+  bool keep_tokens = true;  // remember what requests generated; a long trace does not need it
+  Observer* observer = nullptr;
 };
 
-// Runs `scenario`. An error means that it could not be run at all (start-up check, unknown name):
-// nothing was run, and the message says what and what was expected. Expectations are compared;
-// `unexpected` says which were not met.
-Result<RunResult> run_scenario(const Scenario& scenario, const RunOptions& options);
+class World : private EventSink {
+ public:
+  // Everything that can be refused is refused here: start-up checks, unknown models and defects.
+  static Result<std::unique_ptr<World>> make(WorldConfig config);
+  ~World() override;
+
+  // A request under a name that is new; it is taken by the engine at once.
+  RequestId submit(const std::string& name, engine::Submission submission);
+  std::optional<RequestId> find(const std::string& name) const;
+  // Prompt plus generated tokens. REQUIRES: keep_tokens, a submitted request.
+  const std::vector<TokenId>& tokens_of(RequestId id) const { return tokens_.at(id); }
+  bool has_ended(RequestId id) const;
+  engine::Engine& engine() { return *engine_; }
+  MemoryStore& store() { return *store_; }
+  const model::Model& model() const { return *model_; }
+  // The object that holds `component` of the sequence at `at`, on `rank`; nothing if `at` is no
+  // page multiple > 0.
+  std::optional<ObjectKey> object_key(Component component, RankId rank,
+                                      std::span<const TokenId> tokens, Tokens at) const;
+
+  // One engine step or one event of the clock; false: nothing is left to do, or the run is over.
+  bool advance();
+  // Device and tree are new; the store is kept. Unfinished requests start again.
+  Result<void> restart_engine(const std::optional<model::ModelSpec>& model,
+                              const std::optional<CacheConfig>& cache);
+
+  std::uint64_t steps() const { return step_.value(); }
+  // The run is over: a CHECK failed, it stalled, or it has shown enough violations.
+  bool over() const { return over_ || judge_->full(); }
+  // Reports a violation that the harness itself found.
+  void report(const std::string& invariant, RequestId request, std::string expected,
+              std::string actual);
+  // Checks everything; strictly if nothing is under way.
+  void audit();
+  // Ends the run: last audit, liveness, figures.
+  RunResult finish(const std::string& name);
+  std::size_t events_matched() const { return matcher_.matched(); }
+
+ private:
+  explicit World(WorldConfig config);
+  Result<void> build();
+  oracle::JudgeConfig judge_config() const;
+  void emit(RankId rank, RequestId request, EventBody body) override;
+  template <class Action>
+  void guarded(Action action);
+  void watch_for_stall();
+
+  WorldConfig config_;
+  EventLoop loop_;
+  StepId step_;
+  std::uint64_t last_progress_ = 0;  // step in which something was accepted or settled
+  bool over_ = false;
+  std::uint64_t events_ = 0;
+
+  std::map<RequestId, std::string> names_;
+  std::map<std::string, RequestId> ids_;
+  std::map<RequestId, std::vector<TokenId>> tokens_;
+  FaultPlan faults_;
+  std::unique_ptr<model::Model> model_;
+  std::unique_ptr<model::Model>
+      retired_model_;  // the oracle may still name it until it is reconfigured
+  Geometry geometry_;
+  std::string layout_;
+  std::unique_ptr<MemoryStore> store_;
+  std::vector<std::unique_ptr<RankHost>> ranks_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<oracle::Judge> judge_;
+  DigestObserver digest_;
+  ResultCollector collector_;
+  EventMatcher matcher_;
+};
 
 }  // namespace lockstep::sim

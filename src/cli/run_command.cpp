@@ -13,7 +13,7 @@
 #include "reports/junit.h"
 #include "reports/result_json.h"
 #include "sim/scenario_reader.h"
-#include "sim/world.h"
+#include "sim/scenario_run.h"
 
 namespace lockstep::cli {
 namespace {

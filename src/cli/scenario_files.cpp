@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "sim/scenario_reader.h"
-#include "sim/world.h"
+#include "sim/scenario_run.h"
 
 namespace lockstep::cli {
 namespace {

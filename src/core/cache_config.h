@@ -1,5 +1,5 @@
-// The cache's sizes and policies, as a scenario's "cache" object names them (interfaces.md). Defaults belong to scenario
-// version 1 and never change within it.
+// The cache's sizes and policies, as a scenario's "cache" object names them (interfaces.md).
+// Defaults belong to scenario version 1 and never change within it.
 #pragma once
 
 #include "core/geometry.h"

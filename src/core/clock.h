@@ -1,4 +1,5 @@
-// The environment's time. The simulator's is virtual; live mode has a real one. Both come in by constructor.
+// The environment's time. The simulator's is virtual; live mode has a real one. Both come in by
+// constructor.
 #pragma once
 
 #include <functional>

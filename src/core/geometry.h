@@ -27,15 +27,20 @@ struct Geometry {
   Tokens prefill_grid() const {
     return has_mamba ? Tokens{std::lcm(state_chunk.value(), page.value())} : page;
   }
-  Tokens decode_grid() const { return Tokens{std::lcm(prefill_grid().value(), track_interval.value())}; }
+  Tokens decode_grid() const {
+    return Tokens{std::lcm(prefill_grid().value(), track_interval.value())};
+  }
 
   Tokens tokens(Pages pages) const { return page * pages.value(); }
   // Whole pages of [0, length).
   Pages pages(Tokens length) const { return Pages{length / page}; }
   // Pages that [0, length) touches.
-  Pages pages_touched(Tokens length) const { return Pages{(length.value() + page.value() - 1) / page.value()}; }
+  Pages pages_touched(Tokens length) const {
+    return Pages{(length.value() + page.value() - 1) / page.value()};
+  }
   Tokens page_floor(Tokens length) const { return floor_to(length, page); }
-  // First page of the window below `boundary` (a page multiple): a resume there needs the SWA rows from here on.
+  // First page of the window below `boundary` (a page multiple): a resume there needs the SWA rows
+  // from here on.
   Pages window_begin(Tokens boundary) const {
     return Pages{std::max<std::int64_t>(0, pages(boundary).value() - window_pages().value())};
   }

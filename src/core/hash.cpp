@@ -27,7 +27,9 @@ Sha256::Sha256() : state_(std::make_unique<State>()) {
   CHECK("sha256.init", EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1);
 }
 
-Sha256::~Sha256() { EVP_MD_CTX_free(state_->context); }
+Sha256::~Sha256() {
+  EVP_MD_CTX_free(state_->context);
+}
 
 Sha256& Sha256::update(std::span<const std::byte> data) {
   CHECK("sha256.update", EVP_DigestUpdate(state_->context, data.data(), data.size()) == 1);
@@ -38,7 +40,8 @@ PageHash Sha256::finish() {
   PageHash hash;
   unsigned length = 0;
   auto* out = reinterpret_cast<unsigned char*>(hash.bytes.data());
-  CHECK("sha256.final", EVP_DigestFinal_ex(state_->context, out, &length) == 1 && length == hash.bytes.size());
+  CHECK("sha256.final",
+        EVP_DigestFinal_ex(state_->context, out, &length) == 1 && length == hash.bytes.size());
   // A null type keeps the fetched algorithm, which makes the next start several times cheaper.
   CHECK("sha256.init", EVP_DigestInit_ex(state_->context, nullptr, nullptr) == 1);
   return hash;

@@ -1,4 +1,5 @@
-// Digests. SHA-256 names content (page hashes, namespaces); XXH3 guards rows and folds a run's digest.
+// Digests. SHA-256 names content (page hashes, namespaces); XXH3 guards rows and folds a run's
+// digest.
 #pragma once
 
 #include <array>
@@ -56,7 +57,8 @@ template <>
 struct std::hash<lockstep::PageHash> {
   std::size_t operator()(const lockstep::PageHash& name) const {
     std::size_t word = 0;
-    for (std::size_t i = 0; i < sizeof word; ++i) word = word << 8 | static_cast<std::size_t>(name.bytes[i]);
+    for (std::size_t i = 0; i < sizeof word; ++i)
+      word = word << 8 | static_cast<std::size_t>(name.bytes[i]);
     return word;
   }
 };

@@ -1,7 +1,8 @@
 // Strong types for everything that Lockstep counts or names.
 //
-// Two families: a Count is an amount with a unit (tokens, pages, rows, bytes, nanoseconds) and adds; an Id is a name
-// and only compares. Neither converts to the other, nor to a bare integer without value().
+// Two families: a Count is an amount with a unit (tokens, pages, rows, bytes, nanoseconds) and
+// adds; an Id is a name and only compares. Neither converts to the other, nor to a bare integer
+// without value().
 #pragma once
 
 #include <compare>
@@ -44,23 +45,24 @@ class Id {
   Rep value_ = 0;
 };
 
-using Tokens = Count<struct TokensTag>;            // a prefix length, a distance, or a position counted from token 0
-using Pages = Count<struct PagesTag>;              // a number of pages, or a page index counted from token 0
-using Rows = Count<struct RowsTag>;                // a number of rows of one pool (slots of the MAMBA pool too)
-using Bytes = Count<struct BytesTag>;              // bytes
+using Tokens =
+    Count<struct TokensTag>;  // a prefix length, a distance, or a position counted from token 0
+using Pages = Count<struct PagesTag>;  // a number of pages, or a page index counted from token 0
+using Rows = Count<struct RowsTag>;    // a number of rows of one pool (slots of the MAMBA pool too)
+using Bytes = Count<struct BytesTag>;  // bytes
 using Nanoseconds = Count<struct NanosecondsTag>;  // virtual time, or a span of it
 
-using Row = Id<struct RowTag>;                              // one page of a FULL or SWA pool, one slot of a MAMBA pool
-using TokenId = Id<struct TokenIdTag>;                      // a vocabulary entry
-using RankId = Id<struct RankTag>;                          // one tensor-parallel rank
-using RequestId = Id<struct RequestTag>;                    // one request, in order of submission
-using LayerId = Id<struct LayerTag>;                        // a layer of the model, counted over all layers
-using NodeId = Id<struct NodeTag, std::uint64_t>;           // a tree node, in order of creation
-using StepId = Id<struct StepTag, std::uint64_t>;           // an engine step, counted from 1
-using LoadId = Id<struct LoadTag, std::uint64_t>;           // one request's load
-using OffloadId = Id<struct OffloadTag, std::uint64_t>;     // one node's offload
-using LockId = Id<struct LockTag, std::uint64_t>;           // one open lock ticket
-using ForwardId = Id<struct ForwardTag, std::uint64_t>;     // one forward of the engine
+using Row = Id<struct RowTag>;          // one page of a FULL or SWA pool, one slot of a MAMBA pool
+using TokenId = Id<struct TokenIdTag>;  // a vocabulary entry
+using RankId = Id<struct RankTag>;      // one tensor-parallel rank
+using RequestId = Id<struct RequestTag>;           // one request, in order of submission
+using LayerId = Id<struct LayerTag>;               // a layer of the model, counted over all layers
+using NodeId = Id<struct NodeTag, std::uint64_t>;  // a tree node, in order of creation
+using StepId = Id<struct StepTag, std::uint64_t>;  // an engine step, counted from 1
+using LoadId = Id<struct LoadTag, std::uint64_t>;  // one request's load
+using OffloadId = Id<struct OffloadTag, std::uint64_t>;  // one node's offload
+using LockId = Id<struct LockTag, std::uint64_t>;        // one open lock ticket
+using ForwardId = Id<struct ForwardTag, std::uint64_t>;  // one forward of the engine
 
 // Row 0 of every pool: never allocated, a trap for reads and writes through an absent row.
 inline constexpr Row kTrapRow{0};
@@ -72,5 +74,7 @@ inline constexpr RequestId kNoRequest{0xffffffffu};
 
 template <class Tag, class Rep>
 struct std::hash<lockstep::Id<Tag, Rep>> {
-  std::size_t operator()(const lockstep::Id<Tag, Rep>& id) const { return std::hash<Rep>{}(id.value()); }
+  std::size_t operator()(const lockstep::Id<Tag, Rep>& id) const {
+    return std::hash<Rep>{}(id.value());
+  }
 };

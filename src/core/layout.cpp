@@ -6,8 +6,10 @@ LayerPart RowLayout::range_of(LayerId layer) const {
   LayerPart range{layer, Part::kv, Bytes{0}, Bytes{0}};
   for (const LayerPart& part : parts) {
     if (part.layer != layer) continue;
-    if (range.size == Bytes{0}) range = part;
-    else range.size += part.size;
+    if (range.size == Bytes{0})
+      range = part;
+    else
+      range.size += part.size;
   }
   return range;
 }

@@ -1,4 +1,5 @@
-// Result<T>: a value, or the reason why there is none. Errors are values here; nothing throws across an interface.
+// Result<T>: a value, or the reason why there is none. Errors are values here; nothing throws
+// across an interface.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@
 
 namespace lockstep {
 
-// Why something could not be done. `message` names the thing, the value found and what was expected.
+// Why something could not be done. `message` names the thing, the value found and what was
+// expected.
 struct Error {
   std::string message;
 };
@@ -18,8 +20,10 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }

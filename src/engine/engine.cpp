@@ -179,13 +179,21 @@ void Engine::ask(Concrete command) {
   dirty_ = true;
 }
 
-void Engine::cancel(RequestId id) { ask(CancelCommand{id}); }
+void Engine::cancel(RequestId id) {
+  ask(CancelCommand{id});
+}
 
-void Engine::retract(RequestId id) { ask(RetractCommand{id}); }
+void Engine::retract(RequestId id) {
+  ask(RetractCommand{id});
+}
 
-void Engine::evict(EvictCommand command) { ask(std::move(command)); }
+void Engine::evict(EvictCommand command) {
+  ask(std::move(command));
+}
 
-void Engine::flush() { ask(FlushCommand{}); }
+void Engine::flush() {
+  ask(FlushCommand{});
+}
 
 void Engine::apply_commands() {
   while (!commands_.empty()) {

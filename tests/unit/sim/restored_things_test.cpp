@@ -1,14 +1,15 @@
 // Takes one restored thing away, each in turn, and says which invariants must notice.
 //
-// Producer: 128 tokens = 8 pages of 16, one checkpoint at 128 and, by the second chunk size, one at 112. After a flush
-// the consumer (128 shared + 8) restores 128 tokens: 8 FULL pages, 4 SWA pages (W = 64), one state.
+// Producer: 128 tokens = 8 pages of 16, one checkpoint at 128 and, by the second chunk size, one at
+// 112. After a flush the consumer (128 shared + 8) restores 128 tokens: 8 FULL pages, 4 SWA pages
+// (W = 64), one state.
 #include <algorithm>
 #include <set>
 #include <string>
 
 #include "catch.h"
 #include "core/random.h"
-#include "sim/world_state.h"
+#include "sim/world.h"
 
 namespace lockstep::sim {
 namespace {
@@ -41,7 +42,8 @@ class LosesRows : public CommitPhase {
 // Copies only one part of the checkpoint into the private slot.
 class CopiesOnePart : public CowPhase {
  public:
-  CopiesOnePart(const Rank& rank, LoadQueue& loads, Part kept) : CowPhase(rank, loads), kept_(kept) {}
+  CopiesOnePart(const Rank& rank, LoadQueue& loads, Part kept)
+      : CowPhase(rank, loads), kept_(kept) {}
 
  protected:
   void copy(const RequestState& request, std::span<const LayerPart> parts, bool last) override {

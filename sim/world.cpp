@@ -1,4 +1,4 @@
-#include "sim/world_state.h"
+#include "sim/world.h"
 
 #include <algorithm>
 
@@ -71,8 +71,8 @@ Result<void> World::build() {
   for (std::int64_t r = 0; r < config_.ranks; ++r) {
     const RankHostConfig host{RankId{static_cast<std::uint32_t>(r)},
                               static_cast<std::uint32_t>(config_.ranks), geometry_, config_.cache};
-    ranks_.push_back(
-        std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_, *store_, sink, &faults_));
+    ranks_.push_back(std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_,
+                                                *store_, sink, &faults_));
     units.push_back(ranks_.back()->unit());
   }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
