@@ -238,8 +238,8 @@ bool is_compiled(const std::string& path) {
     const std::string_view floor = std::string_view(folder).substr(11, folder.size() - 12);
     return floor != "cli" && std::ranges::find(kFloors, floor, &Floor::name) != kFloors.end();
   }
-  constexpr std::array<std::string_view, 3> others{"tests/property/", "tests/support/",
-                                                   "tests/tidy/"};
+  constexpr std::array<std::string_view, 4> others{"tests/numerics/", "tests/property/",
+                                                   "tests/support/", "tests/tidy/"};
   if (std::ranges::find(others, folder) != others.end()) return true;
   if (folder.starts_with("src/cli/")) return folder == "src/cli/";
   return floor_of_file(path).has_value();
