@@ -55,6 +55,10 @@ class Sandbox {
     if (model.geometry().has_mamba) model.clear_slot(slot(kQ));
   }
 
+  // Memory points into the object itself.
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
   static constexpr Row kQ{1};
   static constexpr Row kSnapshot{2};
 
@@ -129,6 +133,10 @@ class Sandbox {
   }
 
   Tokens length() const { return length_; }
+  // Continues from `length` tokens: later rows will be overwritten, the state is the caller's to
+  // set.
+  void rewind(Tokens length) { length_ = length; }
+  void set_state(std::span<const std::byte> state) { std::ranges::copy(state, slot(kQ).begin()); }
   const Memory& memory() const { return memory_; }
   std::optional<std::string> extra_key;
 
