@@ -29,11 +29,11 @@ void for_tiles(Index count, const Body& body) {
 //   inputs_  | taps - 1 rows from the slot, oldest first | this tile's rows |
 class Convolution {
  public:
-  Convolution(Index channels, Index taps, const std::vector<float>& weights)
+  Convolution(Index channels, Index taps, Index tile, const std::vector<float>& weights)
       : channels_(channels),
         history_(taps - 1),
         weights_(weights.data()),
-        inputs_(static_cast<std::size_t>((history_ + kTile) * channels)) {}
+        inputs_(static_cast<std::size_t>((history_ + tile) * channels)) {}
 
   Index state_size() const { return history_ * channels_; }
   // Where the rows of the tile go, before run().
@@ -67,10 +67,6 @@ class Convolution {
   std::vector<float> inputs_;
 };
 
-std::vector<float> rows_of(Index width) {
-  return std::vector<float>(static_cast<std::size_t>(kTile * width));
-}
-
 class DecoderLayer {
  public:
   DecoderLayer(const LayerPlan& plan, const Segment& segment, const Memory& memory)
@@ -79,10 +75,11 @@ class DecoderLayer {
         memory_(memory),
         shape_(*plan.shape),
         weights_(*plan.weights),
-        key_conv_(shape_.kv_width(), plan.taps, weights_.key_conv),
-        value_conv_(shape_.kv_width(), plan.taps, weights_.value_conv),
-        attention_conv_(shape_.hidden, plan.taps, weights_.attention_conv),
-        mlp_conv_(shape_.hidden, plan.taps, weights_.mlp_conv),
+        tile_(std::min(kTile, static_cast<Index>(segment.tokens.size()))),
+        key_conv_(shape_.kv_width(), plan.taps, tile_, weights_.key_conv),
+        value_conv_(shape_.kv_width(), plan.taps, tile_, weights_.value_conv),
+        attention_conv_(shape_.hidden, plan.taps, tile_, weights_.attention_conv),
+        mlp_conv_(shape_.hidden, plan.taps, tile_, weights_.mlp_conv),
         normed_(rows_of(shape_.hidden)),
         query_(rows_of(shape_.query_width())),
         relative_(rows_of(shape_.relative_width())),
@@ -105,6 +102,10 @@ class DecoderLayer {
   }
 
  private:
+  std::vector<float> rows_of(Index width) const {
+    return std::vector<float>(static_cast<std::size_t>(tile_ * width));
+  }
+
   void attention(Index start, Index count, float* hidden) {
     norm_rows(hidden, count, shape_.hidden, weights_.input_norm, shape_.norm_eps, normed_.data());
     project(weights_.query, count, shape_.query_width(), query_.data());
@@ -222,6 +223,7 @@ class DecoderLayer {
   const Memory& memory_;
   const DecoderShape& shape_;
   const LayerWeights& weights_;
+  Index tile_;  // the most tokens at a time
   Convolution key_conv_;
   Convolution value_conv_;
   Convolution attention_conv_;
