@@ -158,16 +158,20 @@ Array ReferenceSequence::attend(const ReferenceLayer& layer, const History& hist
       const double* k = history.keys.data() + s * kv_width + kv_head * dim;
       double dot = 0;
       for (std::size_t d = 0; d < dim; ++d) dot += q[d] * k[d];
-      double bias = 0;
-      for (std::size_t r = 0; t - s < extent && r < components; ++r) {
-        bias += relative[head * components + r] * layer.profiles[r * extent + t - s];
+      scores[s - first] = dot / static_cast<double>(dim);
+    }
+    for (std::size_t r = 0; r < components; ++r) {
+      const double weight = relative[head * components + r];
+      const double* profile = layer.profiles.data() + r * extent;
+      for (std::size_t distance = 0; distance < std::min(extent, scores.size()); ++distance) {
+        scores[t - first - distance] += weight * profile[distance];
       }
-      scores[s - first] = dot / static_cast<double>(dim) + bias;
     }
     softmax(scores);
+    double* out = mixed.data() + head * dim;
     for (std::size_t s = first; s <= t; ++s) {
       const double* v = history.values.data() + s * kv_width + kv_head * dim;
-      for (std::size_t d = 0; d < dim; ++d) mixed[head * dim + d] += scores[s - first] * v[d];
+      for (std::size_t d = 0; d < dim; ++d) out[d] += scores[s - first] * v[d];
     }
   }
   return mixed;
