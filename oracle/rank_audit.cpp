@@ -26,6 +26,7 @@ void RankAudit::run(bool quiescent) {
     check_balance(component);
   }
   check_tickets();
+  check_states_kept();
   if (quiescent) check_quiescent();
 }
 
@@ -74,7 +75,7 @@ void RankAudit::visit_node(const NodeView& node) {
     }
   }
   check_locks(node, known);
-  seen_[node.id] = {end, static_cast<std::int64_t>(node.full_locks)};
+  seen_[node.id] = {end, node.state != kTrapRow, node.is_root || node.full_stored};
 }
 
 void RankAudit::check_shape(const NodeView& node) {
@@ -91,6 +92,9 @@ void RankAudit::check_shape(const NodeView& node) {
            text(node.id) + " begins where its parent ends, at page " +
                std::to_string(parent->second.end.value()),
            "at page " + std::to_string(node.begin.value()));
+  }
+  if (node.full_stored && parent != seen_.end() && !parent->second.is_flagged) {
+    report("S2", "flagged ancestors of " + text(node.id), text(node.parent) + " is not flagged");
   }
   const bool is_free_leaf = node.children == 0 && node.full_locks == 0;
   if (geometry.has_mamba && is_free_leaf && node.state == kTrapRow) {
@@ -287,6 +291,19 @@ void RankAudit::check_tickets() {
     if (seen_.contains(lock.node)) continue;
     report("C3", "ticket " + std::to_string(id.value()) + " on a node of the tree",
            text(lock.node) + " is not there", lock.request);
+  }
+}
+
+void RankAudit::check_states_kept() {
+  for (const auto& [id, node] : ledger_.nodes()) {
+    const Row state = node.removed || node.tip == kNoContent
+                          ? kTrapRow
+                          : ledger_.tree_row(Component::mamba, node.tip);
+    if (state == kTrapRow) continue;
+    const auto seen = seen_.find(id);
+    if (seen != seen_.end() && seen->second.has_state) continue;
+    report("R2", text(id) + " keeps the state that was inserted there",
+           "it has none, and no eviction was reported", kNoRequest, {.row = state});
   }
 }
 

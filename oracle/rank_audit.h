@@ -2,12 +2,14 @@
 // the ledger.
 //
 // Lives for one audit. Counts the owners of every row while it walks free lists, nodes, requests
-// and transfers, then checks the sums. Verified and not verified: see conservation_checks.h.
+// and transfers, then checks the sums. One walk over the tree serves all families: C1 to C6, S2 in
+// full, the state that hangs on a wrong node (B4), the state that is gone (R2). Verified and not
+// verified: see the headers of those.
 #pragma once
 
 #include <array>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "oracle/checker.h"
@@ -27,7 +29,8 @@ class RankAudit {
   };
   struct SeenNode {
     Pages end;
-    std::int64_t full_locks;
+    bool has_state = false;
+    bool is_flagged = false;  // or a root, which needs no flag
   };
 
   void count_free(Component component);
@@ -45,6 +48,7 @@ class RankAudit {
   void check_owners(Component component);
   void check_balance(Component component);
   void check_tickets();
+  void check_states_kept();
   void check_quiescent();
   void count(Component component, Row row, Kind kind);
   void report(std::string_view invariant, std::string expected, std::string actual,
@@ -56,7 +60,7 @@ class RankAudit {
   const RankLedger& ledger_;
   std::array<std::vector<RowCount>, 3> rows_;
   std::array<Rows, 3> tree_rows_;
-  std::map<NodeId, SeenNode> seen_;
+  std::unordered_map<NodeId, SeenNode> seen_;  // looked up only, never iterated
   std::size_t pending_marks_ = 0;
   std::size_t held_rows_ = 0;  // by requests and transfers
 };

@@ -182,25 +182,7 @@ bool ReuseChecks::is_loading(const LedgerNode& node, const std::set<ContentId>& 
 }
 
 void ReuseChecks::audit(RankId rank, bool /*quiescent*/) {
-  if (!scene_.geometry().has_mamba) return;
-  check_states_kept(rank);
-  check_walked(rank);
-}
-
-void ReuseChecks::check_states_kept(RankId rank) {
-  std::set<NodeId> with_state;
-  scene_.inspector(rank).for_each_node([&](const NodeView& node) {
-    if (node.state != kTrapRow) with_state.insert(node.id);
-  });
-  const RankLedger& ledger = scene_.ledger(rank);
-  for (const auto& [id, node] : ledger.nodes()) {
-    if (node.removed || node.tip == kNoContent || with_state.contains(id)) continue;
-    const Row state = ledger.tree_row(Component::mamba, node.tip);
-    if (state == kTrapRow) continue;
-    scene_.findings.report("R2", rank, kNoRequest,
-                           text(id) + " keeps the state that was inserted there",
-                           "it has none, and no eviction was reported", {.row = state});
-  }
+  if (scene_.geometry().has_mamba) check_walked(rank);
 }
 
 // A state needs to be confirmed once: after that only the store can lose what it needs.

@@ -48,7 +48,6 @@ class ReuseChecks : public Checker {
   Rows evictable_for(RankId rank, Component component, ContentId boundary) const;
   std::set<ContentId> loading_contents(RankId rank) const;
   bool is_loading(const LedgerNode& node, const std::set<ContentId>& loading) const;
-  void check_states_kept(RankId rank);
   void check_walked(RankId rank);
   bool is_stored_or_excused(RankId rank, ContentId content) const;
 

@@ -1,6 +1,6 @@
 #include "oracle/store_checks.h"
 
-#include <map>
+#include <algorithm>
 
 namespace lockstep::oracle {
 
@@ -67,18 +67,6 @@ void StoreChecks::check_read_back(const Event& event, const LoadFinished& finish
           {.row = part.rows[i]});
     }
   }
-}
-
-void StoreChecks::audit(RankId rank, bool /*quiescent*/) {
-  std::map<NodeId, bool> is_flagged;
-  scene_.inspector(rank).for_each_node([&](const NodeView& node) {
-    const auto parent = is_flagged.find(node.parent);
-    if (node.full_stored && !node.is_root && parent != is_flagged.end() && !parent->second) {
-      scene_.findings.report("S2", rank, kNoRequest, "flagged ancestors of " + text(node.id),
-                             text(node.parent) + " is not flagged");
-    }
-    is_flagged[node.id] = node.is_root || node.full_stored;
-  });
 }
 
 }  // namespace lockstep::oracle

@@ -17,7 +17,6 @@ class StoreChecks : public Checker {
  public:
   explicit StoreChecks(const Scene& scene) : scene_(scene) {}
   void before(const Event& event) override;
-  void audit(RankId rank, bool quiescent) override;
 
  private:
   void check_accepted(const Event& event, const StoredFlagSet& flagged);

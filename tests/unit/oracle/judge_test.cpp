@@ -350,6 +350,20 @@ TEST_CASE("S2: a flagged node has flagged ancestors") {
   };
   REQUIRE(flag_child(false) == std::set<std::string>{"S2"});
   REQUIRE(flag_child(true).empty());
+
+  // In full: what the tree shows at the audit.
+  const auto shows_flagged_child = [](bool parent_too) {
+    return found(followed_by<LoadFinished>([=](const Event&, Story& s) {
+      const NodeId parent = s.nodes().rbegin()->first;
+      StoryNode child = s.nodes().at(parent);
+      child.parent = parent;
+      child.full_stored = true;
+      s.nodes().at(parent).full_stored = parent_too;
+      s.nodes()[NodeId{99}] = child;
+    }));
+  };
+  REQUIRE(shows_flagged_child(false).contains("S2"));
+  REQUIRE(!shows_flagged_child(true).contains("S2"));
 }
 
 TEST_CASE("S3 and D1: what a load brings is what was put, and what the run would compute") {
