@@ -2,7 +2,7 @@
 // of one path per prompt, and reports what a correct linker would report. Tests change one event or
 // one thing that it shows, and ask what the judge says.
 //
-//   page 4, window 3 (one page), grid 4; the model is `fingerprint` with its default layers, or a preset
+//   page 4, window 3 (one page), grid 4; `fingerprint` with its default layers, or a preset
 #pragma once
 
 #include <array>
