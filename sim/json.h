@@ -17,7 +17,15 @@
 
 namespace lockstep::sim {
 
-struct JsonMember;
+struct Json;
+
+// A template only so that it is not looked into before Json is complete.
+template <class Value>
+struct BasicJsonMember {
+  std::string key;
+  Value value;
+};
+using JsonMember = BasicJsonMember<Json>;
 
 struct Json {
   using Array = std::vector<Json>;
@@ -49,11 +57,6 @@ struct Json {
 
   // Integers that do not fit 64 bits signed are held as double.
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> value;
-};
-
-struct JsonMember {
-  std::string key;
-  Json value;
 };
 
 // Reads one document. An error reads "source: line 3, column 7: ..." or "source: /pointer: ...".
