@@ -37,7 +37,11 @@ World::World(WorldConfig config)
   });
 }
 
-World::~World() = default;
+World::~World() {
+  // Requests that are still open give their rows back, and report it: the oracle must outlive them.
+  engine_.reset();
+  ranks_.clear();
+}
 
 Result<std::unique_ptr<World>> World::make(WorldConfig config) {
   if (const Result<void> checked = FaultPlan::check(config.faults); !checked)

@@ -7,6 +7,8 @@
 namespace lockstep::engine {
 
 void Engine::match_waiting() {
+  short_of_pages_ = short_of_pages_ && running() > 0;
+  if (short_of_pages_) return;
   for (auto& [id, request] : requests_) {
     if (request.phase != Phase::waiting || request.held) continue;
     // What was held keeps its result and goes on from there.

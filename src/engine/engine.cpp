@@ -165,6 +165,7 @@ void Engine::try_finish(Request& request) {
 
 void Engine::end(Request& request, EventBody event) {
   const RequestId id = request.id;
+  short_of_pages_ = false;
   for (const RankUnit& rank : ranks_) rank.cache->close(id);
   emit(id, std::move(event));
   ended_.emplace(id, std::move(request.reached));

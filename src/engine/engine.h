@@ -119,9 +119,9 @@ class Engine {
   void plan_prefills(Forward& forward);
   void plan(Forward& forward, Request& request, Tokens count);
   bool can_move(const Request& request) const;
-  // Nothing can be computed although somebody wants to: makes a change that lets the next step
-  // move.
-  void unblock();
+  // Somebody needs pages that eviction cannot give: waiting requests give back their locks, or the
+  // youngest running one is retracted. REQUIRES: youngest_running() != null.
+  void free_pages();
   // How many of the next `count` tokens have pages on every rank.
   Tokens reserve(Request& request, Tokens count);
   // Rows for one more step of `request` by retracting younger ones; false if it was retracted
@@ -152,6 +152,8 @@ class Engine {
   std::shared_ptr<Forward> in_flight_;
   std::size_t ranks_in_flight_ = 0;
   std::uint64_t next_forward_ = 1;
+  bool short_of_pages_ =
+      false;            // somebody was retracted for lack of pages, and nobody has ended since
   bool dirty_ = false;  // something has changed since the last step
 };
 

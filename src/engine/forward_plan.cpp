@@ -12,7 +12,7 @@ void Engine::launch_forward() {
   plan_decodes(*forward);
   plan_prefills(*forward);
   if (forward->segments.empty()) {
-    unblock();
+    if (youngest_running() != nullptr && !transfers_pending()) free_pages();
     return;
   }
   forward->id = ForwardId{next_forward_++};
@@ -42,12 +42,10 @@ void Engine::plan_decodes(Forward& forward) {
 
 bool Engine::reserve_decode(Request& request) {
   while (reserve(request, Tokens{1}) == Tokens{0}) {
-    if (drop_waiting_locks(nullptr)) continue;
     // An offload ends by itself and gives its locks back.
-    Request* youngest = youngest_running();
-    if (youngest == &request && transfers_pending()) return false;
-    retract(*youngest, true);
-    if (youngest == &request) return false;
+    if (youngest_running() == &request && transfers_pending()) return false;
+    free_pages();
+    if (request.phase != Phase::running) return false;
   }
   return true;
 }
@@ -64,14 +62,11 @@ void Engine::plan_prefills(Forward& forward) {
   }
 }
 
-void Engine::unblock() {
-  Request* youngest = youngest_running();
-  if (youngest == nullptr || transfers_pending()) return;
-  if (drop_waiting_locks(nullptr)) {
-    dirty_ = true;
-    return;
-  }
-  retract(*youngest, true);
+void Engine::free_pages() {
+  // Who waits stays out until somebody has ended: otherwise it would lock the same pages again.
+  short_of_pages_ = true;
+  dirty_ = true;
+  if (!drop_waiting_locks(nullptr)) retract(*youngest_running(), true);
 }
 
 Tokens Engine::reserve(Request& request, Tokens count) {

@@ -15,6 +15,11 @@ void point_at_tree(const Rank& rank, RequestState& request, Node& node, Pages fr
       if (has_swa) request.swa[page.index()] = n->swa[n->offset(page)];
     }
   }
+  // Below the locked window the tree may evict at any time, and no forward looks there.
+  if (has_swa) {
+    const auto window = static_cast<std::ptrdiff_t>(rank.tree.window_of(node).begin.index());
+    std::fill(request.swa.begin(), request.swa.begin() + window, kTrapRow);
+  }
   request.own_from = node.end();
   request.swa_own_from = std::max(request.swa_own_from, node.end());
   request.node = &node;

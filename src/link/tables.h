@@ -7,7 +7,8 @@
 
 namespace lockstep {
 
-// Tables of pages [from, node's end) become the tree's rows (trap where SWA is absent), the lock
+// Tables of pages [from, node's end) become the tree's rows (trap where SWA is
+// absent, and below the window that the lock covers), the lock
 // moves to `node`, and the request's own rows start at the node's end.
 void point_at_tree(const Rank& rank, RequestState& request, Node& node, Pages from);
 
