@@ -1,27 +1,50 @@
 // Faults by ordinal and filter (simulation.md, Faults): which occurrence of which operation goes
 // wrong, and how.
+//
+//   alloc    one allocation with its retry            refuse
+//   load     one read of one row's one layer          fail, short, corrupt_bit, delay_us, late_us
+//   offload  one put of one object                    fail, delay_us, late_us
+//   lookup   one LOOKUP of one request on one rank    stale: what it found is gone before it is
+//   read event, and match, lookup, load, commit, offload, cow, forward, evict, vote as events of
+//   that phase
+//                                                     cancel, retract, flush: asked for right after
+//                                                     it
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "core/events.h"
 #include "core/result.h"
 #include "link/allocator.h"
 #include "sim/scenario.h"
+#include "store/memory_store.h"
 
 namespace lockstep::sim {
 
-class FaultPlan : public AllocationGate {
+// What a fault asks the world to do right after the event that it fired on.
+struct FaultRequest {
+  const FaultAction* action = nullptr;
+  RankId rank;        // of the event
+  RequestId request;  // of the event
+};
+
+class FaultPlan : public AllocationGate, public StoreFaults {
  public:
   // `request_names` outlives the plan; names may be added while the run goes.
   FaultPlan(std::vector<FaultSpec> faults, const std::map<RequestId, std::string>& request_names);
 
-  // An error that names the fault if one of them asks for what this version does not inject.
+  // An error that names the fault if one of them asks for what is not injected at its phase.
   static Result<void> check(const std::vector<FaultSpec>& faults);
 
   bool refuses(RankId rank, RequestId request, Component component, Purpose purpose) override;
+  GetFault on_get(const GetItem& item) override;
+  PutFault on_put(const PutItem& item) override;
+  // The requests of the faults that fire on this event.
+  std::vector<FaultRequest> on_event(const Event& event);
 
   // How often each action was injected.
   const std::map<std::string, std::int64_t>& injected() const { return injected_; }
@@ -31,8 +54,20 @@ class FaultPlan : public AllocationGate {
     FaultSpec fault;
     std::int64_t seen = 0;
   };
-  // Counts one occurrence at every site that matches; true if one of them fires.
-  bool fires(FaultPhase phase, RankId rank, RequestId request, Component component);
+  // One occurrence of an operation, as far as filters look at it.
+  struct Occurrence {
+    FaultPhase phase = FaultPhase::event;
+    RankId rank;
+    RequestId request = kNoRequest;
+    std::optional<Component> component;
+    std::optional<LayerId> layer;
+    std::optional<Pages> page;
+  };
+  bool matches(const FaultSpec& fault, const Occurrence& occurrence) const;
+  // Counts the occurrence at every site that matches and whose action `wanted` accepts; returns the
+  // faults that fire.
+  std::vector<const FaultSpec*> fire(const Occurrence& occurrence,
+                                     bool (*wanted)(const FaultAction&));
 
   std::vector<Site> sites_;
   const std::map<RequestId, std::string>& request_names_;

@@ -152,7 +152,7 @@ class ScenarioRun {
     for (std::uint32_t r = 0; r < ranks; ++r) {
       if (step.rank && step.rank->value() != r) continue;
       if (step.at) {
-        if (auto key = world_.object_key(step.component, RankId{r}, tokens, *step.at)) {
+        if (auto key = world_.object_key(step.component, RankId{r}, {}, tokens, *step.at)) {
           gone.push_back(std::move(*key));
         }
         continue;

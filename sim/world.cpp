@@ -27,7 +27,7 @@ World::World(WorldConfig config)
     : config_(std::move(config)),
       faults_(config_.faults, names_),
       store_(std::make_unique<MemoryStore>(loop_, static_cast<EventSink&>(*this),
-                                           store_config(config_.store))),
+                                           store_config(config_.store), &faults_)),
       digest_([this](RankId rank) -> const Inspector& {
         return ranks_[rank.index()]->cache().inspector();
       }),
@@ -114,6 +114,31 @@ void World::emit(RankId rank, RequestId request, EventBody body) {
   matcher_.on_event(event);
   if (config_.observer != nullptr) config_.observer->on_event(event);
   judge_->on_event(event);
+  for (const FaultRequest& fault : faults_.on_event(event)) inject(fault);
+}
+
+void World::inject(const FaultRequest& fault) {
+  const std::string& kind = fault.action->kind;
+  if (kind == "flush") {
+    engine_->flush();
+  } else if (kind == "stale") {
+    lose_tail(fault.rank, fault.request);
+  } else if (const auto target = find(fault.action->request)) {
+    if (kind == "cancel") engine_->cancel(*target);
+    if (kind == "retract") engine_->retract(*target);
+  }
+}
+
+void World::lose_tail(RankId rank, RequestId request) {
+  const std::vector<TokenId>& tokens = tokens_.at(request);
+  const Tokens end = geometry_.page_floor(Tokens{static_cast<std::int64_t>(tokens.size()) - 1});
+  std::vector<ObjectKey> keys;
+  for (Tokens at = geometry_.page; at <= end; at += geometry_.page) {
+    for (Component component : kComponents) {
+      keys.push_back(*object_key(component, rank, names_of_.at(request), tokens, at));
+    }
+  }
+  store_->remove(keys);
 }
 
 template <class Action>
@@ -142,6 +167,7 @@ RequestId World::submit(const std::string& name, engine::Submission submission) 
   const RequestId id{static_cast<std::uint32_t>(names_.size())};
   names_.emplace(id, name);
   ids_.emplace(name, id);
+  names_of_[id] = submission.names;
   if (config_.keep_tokens) tokens_[id] = submission.prompt;
   guarded([&] { engine_->submit(id, std::move(submission), false); });
   return id;
@@ -157,12 +183,14 @@ bool World::has_ended(RequestId id) const {
 }
 
 std::optional<ObjectKey> World::object_key(Component component, RankId rank,
+                                           const RequestNamespace& names,
                                            std::span<const TokenId> tokens, Tokens at) const {
   const Geometry& g = geometry_;
   const Tokens length{static_cast<std::int64_t>(tokens.size())};
   if (at <= Tokens{0} || at > length || !Geometry::on_grid(at, g.page)) return std::nullopt;
   const KeyScheme keys(g.page, rank, static_cast<std::uint32_t>(config_.ranks));
-  const PageHash space = keys.namespace_hash({model_->fingerprint(), layout_, {}, {}});
+  const PageHash space =
+      keys.namespace_hash({model_->fingerprint(), layout_, names.extra_key, names.cache_salt});
   return keys.object_key(keys.page_hashes(space, tokens.first(at.index())).back(), component);
 }
 

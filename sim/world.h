@@ -54,6 +54,7 @@ class World : private EventSink {
   // The object that holds `component` of the sequence at `at`, on `rank`; nothing if `at` is no
   // page multiple > 0.
   std::optional<ObjectKey> object_key(Component component, RankId rank,
+                                      const RequestNamespace& names,
                                       std::span<const TokenId> tokens, Tokens at) const;
 
   // One engine step or one event of the clock; false: nothing is left to do, or the run is over.
@@ -82,6 +83,9 @@ class World : private EventSink {
   template <class Action>
   void guarded(Action action);
   void watch_for_stall();
+  void inject(const FaultRequest& fault);
+  // What a LOOKUP of this request on this rank may have found leaves the store.
+  void lose_tail(RankId rank, RequestId request);
 
   WorldConfig config_;
   EventLoop loop_;
@@ -92,6 +96,7 @@ class World : private EventSink {
 
   std::map<RequestId, std::string> names_;
   std::map<std::string, RequestId> ids_;
+  std::map<RequestId, RequestNamespace> names_of_;
   std::map<RequestId, std::vector<TokenId>> tokens_;
   FaultPlan faults_;
   std::unique_ptr<model::Model> model_;

@@ -20,11 +20,13 @@ void Engine::match_waiting() {
 
 void Engine::match(Request& request) {
   for (const RankUnit& rank : ranks_) {
-    request.device_hit = rank.cache->match(request.id, request.tokens, true).device_hit;
+    request.device_hit =
+        rank.cache->match(request.id, request.tokens, request.query_store).device_hit;
   }
   request.boundary = request.device_hit;
   request.has_result = true;
-  request.looked_up = false;
+  // A prefix whose load has failed is not asked for again.
+  request.looked_up = !request.query_store;
   reach(request, Point::matched);
 }
 

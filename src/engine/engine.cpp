@@ -60,9 +60,11 @@ std::string Engine::refusal(const Submission& submission) const {
 bool Engine::ready() const {
   if (in_flight_ != nullptr && ranks_in_flight_ > 0) return false;
   if (dirty_) return true;
-  return std::ranges::all_of(ranks_, [](const RankUnit& rank) {
-    return rank.cache->oldest_finished_load() || rank.cache->oldest_finished_offload();
-  });
+  const auto on_all_ranks = [&](auto condition) { return std::ranges::all_of(ranks_, condition); };
+  return settleable_load().has_value() || on_all_ranks([](const RankUnit& rank) {
+           return rank.cache->oldest_finished_offload().has_value();
+         }) ||
+         on_all_ranks([](const RankUnit& rank) { return rank.cache->releasable_quarantine() > 0; });
 }
 
 void Engine::step() {
@@ -82,24 +84,69 @@ void Engine::step() {
 }
 
 void Engine::settle_transfers() {
-  // In order of queueing and only what is over on every rank: the minimum of the ranks' counts, the
-  // AND of outcomes.
-  const auto settle = [&](auto oldest, auto settle_one) {
-    while (true) {
-      bool good = true;
-      for (const RankUnit& rank : ranks_) {
-        const auto finished = oldest(*rank.cache);
-        if (!finished) return;
-        good = good && finished->good;
-      }
-      for (const RankUnit& rank : ranks_) settle_one(*rank.cache, oldest(*rank.cache)->id, good);
-    }
-  };
-  settle([](const Cache& cache) { return cache.oldest_finished_load(); },
-         [](Cache& cache, LoadId id, bool good) { cache.settle_load(id, good); });
-  settle([](const Cache& cache) { return cache.oldest_finished_offload(); },
-         [](Cache& cache, OffloadId id, bool good) { cache.settle_offload(id, good); });
+  while (settle_oldest_load()) {
+  }
+  while (settle_oldest_offload()) {
+  }
   note_landings();
+  std::size_t entries = ranks_.front().cache->releasable_quarantine();
+  for (const RankUnit& rank : ranks_) {
+    entries = std::min(entries, rank.cache->releasable_quarantine());
+  }
+  for (const RankUnit& rank : ranks_) rank.cache->release_quarantine(entries);
+}
+
+std::optional<FinishedLoad> Engine::settleable_load() const {
+  // Loads are numbered alike on every rank, but a rank that adopted nothing has none to wait for.
+  std::optional<FinishedLoad> settleable;
+  for (const RankUnit& rank : ranks_) {
+    const std::optional<LoadId> load = rank.cache->oldest_load();
+    if (load && (!settleable || *load < settleable->id)) settleable = FinishedLoad{*load, true};
+  }
+  for (const RankUnit& rank : ranks_) {
+    if (!settleable || rank.cache->oldest_load() != settleable->id) continue;
+    const std::optional<FinishedLoad> finished = rank.cache->oldest_finished_load();
+    if (!finished) return std::nullopt;
+    settleable->good = settleable->good && finished->good;
+  }
+  return settleable;
+}
+
+bool Engine::settle_oldest_load() {
+  const std::optional<FinishedLoad> load = settleable_load();
+  if (!load) return false;
+  std::set<RequestId> sharers;
+  for (const RankUnit& rank : ranks_) {
+    if (rank.cache->oldest_load() != load->id) continue;
+    const std::vector<RequestId> affected = rank.cache->settle_load(load->id, load->good);
+    sharers.insert(affected.begin(), affected.end());
+  }
+  for (RequestId id : sharers) start_again(*find(id));
+  dirty_ = dirty_ || !load->good;
+  return true;
+}
+
+void Engine::start_again(Request& request) {
+  for (const RankUnit& rank : ranks_) rank.cache->reset(request.id);
+  request.phase = Phase::waiting;
+  request.fed = Tokens{0};
+  request.prefill_end = request.length();
+  request.has_result = false;
+  request.query_store = false;
+  ++request.generation;
+}
+
+bool Engine::settle_oldest_offload() {
+  bool good = true;
+  for (const RankUnit& rank : ranks_) {
+    const auto finished = rank.cache->oldest_finished_offload();
+    if (!finished) return false;
+    good = good && finished->good;
+  }
+  for (const RankUnit& rank : ranks_) {
+    rank.cache->settle_offload(rank.cache->oldest_finished_offload()->id, good);
+  }
+  return true;
 }
 
 void Engine::note_landings() {
@@ -116,6 +163,7 @@ void Engine::take_results() {
   if (in_flight_ != nullptr) {
     const std::shared_ptr<Forward> forward = std::move(in_flight_);
     in_flight_ = nullptr;
+    drop_outdated(*forward);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const std::vector<SegmentView> views = forward->view(rank);
       sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
@@ -134,6 +182,17 @@ void Engine::take_results() {
     if (request.phase == Phase::finishing) finishing.push_back(id);
   }
   for (RequestId id : finishing) try_finish(*find(id));
+}
+
+void Engine::drop_outdated(Forward& forward) const {
+  // A request that has started again meanwhile takes nothing of what it computed before.
+  for (std::size_t i = forward.segments.size(); i-- > 0;) {
+    const Request* request = find(forward.segments[i].request);
+    if (request != nullptr && request->generation == forward.segments[i].generation) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    forward.segments.erase(forward.segments.begin() + at);
+    for (RankForward& rank : forward.ranks) rank.segments.erase(rank.segments.begin() + at);
+  }
 }
 
 void Engine::take_segment(const PlannedSegment& segment, std::span<const std::byte> output) {

@@ -87,6 +87,14 @@ class Engine {
   template <class Concrete>
   void ask(Concrete command);
   void settle_transfers();
+  // Each settles the oldest load or offload if it is over on every rank, with the AND of the
+  // outcomes.
+  std::optional<FinishedLoad> settleable_load() const;
+  bool settle_oldest_load();
+  bool settle_oldest_offload();
+  // A sharer of a failed load: matched again on the device only, from its first token on.
+  void start_again(Request& request);
+  void drop_outdated(Forward& forward) const;
   void note_landings();
   void take_results();
   // `output` is that of the segment's last token.
@@ -118,6 +126,9 @@ class Engine {
   void plan_decodes(Forward& forward);
   void plan_prefills(Forward& forward);
   void plan(Forward& forward, Request& request, Tokens count);
+  // The snapshots of a forward of `request` up to `end`, per rank: the depths that every rank has a
+  // slot for.
+  std::vector<std::vector<SnapshotView>> track(Request& request, Tokens end, bool decode);
   bool can_move(const Request& request) const;
   // Somebody needs pages that eviction cannot give: waiting requests give back their locks, or the
   // youngest running one is retracted. REQUIRES: youngest_running() != null.

@@ -14,6 +14,7 @@ namespace lockstep::engine {
 // One request's part, the same on every rank.
 struct PlannedSegment {
   RequestId request;
+  std::uint64_t generation = 0;  // of the request when it was planned
   std::optional<std::string> extra_key;
   Tokens start;
   std::vector<TokenId> tokens;

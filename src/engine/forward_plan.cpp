@@ -83,9 +83,31 @@ Request* Engine::youngest_running() {
   return youngest == requests_.rend() ? nullptr : &youngest->second;
 }
 
+std::vector<std::vector<SnapshotView>> Engine::track(Request& request, Tokens end, bool decode) {
+  std::vector<std::vector<SnapshotView>> snapshots;
+  for (const RankUnit& rank : ranks_) {
+    snapshots.push_back(rank.cache->track(request.id, request.fed, end, decode));
+  }
+  // A checkpoint that one rank has no slot for would be of no use to the others.
+  const auto tracked = [](const std::vector<SnapshotView>& on_rank, Tokens depth) {
+    return std::ranges::find(on_rank, depth, &SnapshotView::depth) != on_rank.end();
+  };
+  const std::vector<std::vector<SnapshotView>> offered = snapshots;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    std::erase_if(snapshots[rank], [&](const SnapshotView& snapshot) {
+      const bool common = std::ranges::all_of(
+          offered, [&](const auto& on_rank) { return tracked(on_rank, snapshot.depth); });
+      if (!common) ranks_[rank].cache->untrack(request.id, snapshot.depth);
+      return !common;
+    });
+  }
+  return snapshots;
+}
+
 void Engine::plan(Forward& forward, Request& request, Tokens count) {
   PlannedSegment segment;
   segment.request = request.id;
+  segment.generation = request.generation;
   segment.extra_key = request.names.extra_key;
   segment.start = request.fed;
   segment.decode = request.decoding();
@@ -95,9 +117,10 @@ void Engine::plan(Forward& forward, Request& request, Tokens count) {
   segment.last_chunk = !segment.decode && end == request.prefill_end;
   segment.samples = end == request.length();
 
+  std::vector<std::vector<SnapshotView>> snapshots = track(request, end, segment.decode);
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankSegment local;
-    local.snapshots = ranks_[rank].cache->track(request.id, segment.start, end, segment.decode);
+    local.snapshots = std::move(snapshots[rank]);
     const RequestTables tables = ranks_[rank].cache->begin_forward(request.id);
     local.full.assign(tables.full.begin(), tables.full.end());
     local.swa.assign(tables.swa.begin(), tables.swa.end());

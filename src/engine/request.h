@@ -41,6 +41,10 @@ struct Request {
   Tokens device_hit;
   Tokens boundary;
 
+  bool query_store = true;  // false once a load on its path has failed
+  std::uint64_t generation =
+      0;  // counts the starts from scratch: results of an older one are dropped
+
   std::optional<Point> hold_at;
   bool held = false;
   std::set<Point> reached;

@@ -8,10 +8,12 @@ std::optional<OwnedRows> RowAllocator::allocate(RequestId request, Component com
                                                 Purpose purpose) {
   RowPool& pool = rank_.pools.pool(component);
   const bool refused = gate_ != nullptr && gate_->refuses(rank_.id, request, component, purpose);
+  // A refused allocation evicts too, as its retry would have: the other ranks do, and trees must
+  // agree.
+  if (pool.free() < count) {
+    rank_.tree.evict(component, count - pool.free(), EvictionCause::pressure);
+  }
   if (!refused) {
-    if (pool.free() < count) {
-      rank_.tree.evict(component, count - pool.free(), EvictionCause::pressure);
-    }
     if (auto rows = pool.allocate(request, count, purpose)) return rows;
   }
   exhausted(request,

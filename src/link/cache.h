@@ -75,6 +75,8 @@ class Cache {
   // The snapshots that the forward over [start, end) is to write.
   virtual std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end,
                                           bool decode) = 0;
+  // Another rank could not track this depth: the slot goes back.
+  virtual void untrack(RequestId request, Tokens depth) = 0;
   // The tables for the forward that is about to be launched; fixes which loads it must wait for.
   virtual RequestTables begin_forward(RequestId request) = 0;
   // Enqueues on the compute stream what must come before layer `layer` of a forward of this
@@ -98,11 +100,20 @@ class Cache {
   // Transfers: polled, then settled in the order in which they were queued, with the ranks' common
   // verdict.
   virtual void pump() = 0;
+  virtual std::optional<LoadId> oldest_load() const = 0;  // under way or finished
   virtual std::optional<FinishedLoad> oldest_finished_load() const = 0;
-  virtual void settle_load(LoadId load, bool good) = 0;
+  // A bad load is rolled back. Returns its sharers on this rank; each has been reset().
+  virtual std::vector<RequestId> settle_load(LoadId load, bool good) = 0;
   virtual std::optional<FinishedOffload> oldest_finished_offload() const = 0;
   virtual void settle_offload(OffloadId offload, bool good) = 0;
+  // The request starts again from nothing: locks, tables, own rows and checkpoints go back, only Q
+  // stays.
+  virtual void reset(RequestId request) = 0;
   virtual bool transfers_pending() const = 0;
+  // Quarantined entries that no stream and no load refers to any more, oldest first; the ranks
+  // release equally many.
+  virtual std::size_t releasable_quarantine() const = 0;
+  virtual void release_quarantine(std::size_t entries) = 0;
   // Rows on the request's locked path are still being filled, by its own load or another's.
   virtual bool path_is_loading(RequestId request) const = 0;
 

@@ -19,6 +19,8 @@ Linker::Linker(const LinkerConfig& config, const LinkParts& parts, Device& devic
       load_(parts.load_phase(rank_, *allocator_)),
       insert_(parts.insert_phase(rank_)),
       loads_(parts.load_queue(rank_)),
+      roll_back_(parts.roll_back_phase(rank_)),
+      quarantine_(rank_),
       commit_(parts.commit_phase(rank_, *planner_, *loads_)),
       cow_(parts.cow_phase(rank_, *loads_)),
       offloads_(parts.offload_queue(rank_)),
@@ -187,6 +189,11 @@ std::vector<SnapshotView> Linker::track(RequestId id, Tokens start, Tokens end, 
                 : checkpoints_->track_prefill(request, start, end);
 }
 
+void Linker::untrack(RequestId id, Tokens depth) {
+  std::erase_if(state(id).tracked,
+                [&](const Checkpoint& checkpoint) { return checkpoint.depth == depth; });
+}
+
 RequestTables Linker::begin_forward(RequestId id) {
   RequestState& request = state(id);
   request.awaited.clear();
@@ -275,12 +282,59 @@ void Linker::pump() {
   offloads_->pump();
 }
 
+std::optional<LoadId> Linker::oldest_load() const {
+  return loads_->oldest();
+}
+
 std::optional<FinishedLoad> Linker::oldest_finished_load() const {
   return loads_->oldest_finished();
 }
 
-void Linker::settle_load(LoadId load, bool good) {
+std::vector<RequestId> Linker::settle_load(LoadId load, bool good) {
+  std::vector<RequestId> affected;
+  std::vector<TornRows> torn;
+  if (!good) {
+    Node& endpoint = loads_->oldest_endpoint();
+    affected = sharers(roll_back_->scope(endpoint, loads_->oldest_transfers()));
+    for (RequestId id : affected) reset(id);
+    torn = roll_back_->run(endpoint, loads_->oldest_transfers());
+  }
   loads_->settle(load, good);
+  quarantine_.add(std::move(torn), loads_->last_id());
+  return affected;
+}
+
+std::vector<RequestId> Linker::sharers(const std::vector<const Node*>& scope) const {
+  std::vector<RequestId> sharers;
+  for (const auto& [id, request] : requests_) {
+    if (!request->lock.open()) continue;
+    for (const Node* n = request->node; n != nullptr; n = n->parent) {
+      if (std::ranges::find(scope, n) == scope.end()) continue;
+      sharers.push_back(id);
+      break;
+    }
+  }
+  return sharers;
+}
+
+void Linker::reset(RequestId id) {
+  RequestState& request = state(id);
+  OwnedRows q = std::move(request.q);
+  give_back(request);
+  RequestState fresh;
+  fresh.id = request.id;
+  fresh.namespace_hash = request.namespace_hash;
+  fresh.hashes = std::move(request.hashes);
+  fresh.q = std::move(q);
+  request = std::move(fresh);
+}
+
+std::size_t Linker::releasable_quarantine() const {
+  return quarantine_.releasable(loads_->oldest());
+}
+
+void Linker::release_quarantine(std::size_t entries) {
+  quarantine_.release(entries);
 }
 
 std::optional<FinishedOffload> Linker::oldest_finished_offload() const {

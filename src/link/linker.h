@@ -8,6 +8,7 @@
 
 #include "link/cache.h"
 #include "link/parts.h"
+#include "link/quarantine.h"
 #include "link/request_state.h"
 
 namespace lockstep {
@@ -44,6 +45,7 @@ class Linker : public Cache, private Inspector {
   Tokens reserve(RequestId request, Tokens start, Tokens count) override;
   std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end,
                                   bool decode) override;
+  void untrack(RequestId request, Tokens depth) override;
   RequestTables begin_forward(RequestId request) override;
   void before_layer(RequestId request, LayerId layer,
                     const std::function<void(std::span<std::byte>)>& clear) override;
@@ -53,11 +55,15 @@ class Linker : public Cache, private Inspector {
   bool finish(RequestId request, std::span<const TokenId> tokens, Tokens fed) override;
   void retract(RequestId request, std::span<const TokenId> tokens, Tokens fed) override;
   void pump() override;
+  std::optional<LoadId> oldest_load() const override;
   std::optional<FinishedLoad> oldest_finished_load() const override;
-  void settle_load(LoadId load, bool good) override;
+  std::vector<RequestId> settle_load(LoadId load, bool good) override;
   std::optional<FinishedOffload> oldest_finished_offload() const override;
   void settle_offload(OffloadId offload, bool good) override;
+  void reset(RequestId request) override;
   bool transfers_pending() const override;
+  std::size_t releasable_quarantine() const override;
+  void release_quarantine(std::size_t entries) override;
   bool path_is_loading(RequestId request) const override;
   void evict(Component component, Rows count) override;
   void evict_at(Component component, const RequestNamespace& names, std::span<const TokenId> tokens,
@@ -80,6 +86,7 @@ class Linker : public Cache, private Inspector {
   std::vector<Checkpoint> chunk_checkpoints(RequestState& request, Tokens fed);
   Pages grow(RequestState& request, Component component, Pages wanted);
   void give_back(RequestState& request);
+  std::vector<RequestId> sharers(const std::vector<const Node*>& scope) const;
 
   bool has(Component component) const override;
   Rows capacity(Component component) const override;
@@ -107,6 +114,8 @@ class Linker : public Cache, private Inspector {
   std::unique_ptr<LoadPhase> load_;
   std::unique_ptr<InsertPhase> insert_;
   std::unique_ptr<LoadQueue> loads_;
+  std::unique_ptr<RollBackPhase> roll_back_;
+  Quarantine quarantine_;
   std::unique_ptr<CommitPhase> commit_;
   std::unique_ptr<CowPhase> cow_;
   std::unique_ptr<OffloadQueue> offloads_;

@@ -78,6 +78,8 @@ void Linker::for_each_transfer(const std::function<void(const TransferRowsView&)
       [&](const Transfer& transfer) { visit({transfer.component, transfer.rows, false, true}); });
   offloads_->for_each(
       [&](const Transfer& transfer) { visit({transfer.component, transfer.rows, false, false}); });
+  quarantine_.for_each(
+      [&](const TornRows& torn) { visit({torn.component, torn.rows, true, true}); });
   // What a LOAD has taken and no INSERT has passed on yet.
   for (const auto& [id, request] : requests_) {
     visit({Component::full, request->load.full.rows(), true, true});

@@ -101,10 +101,13 @@ std::vector<GetItem> LoadQueue::items(Load& load, LayerId layer) const {
     for (std::size_t i = 0; i < transfer.rows.size(); ++i) {
       const ObjectKey key = rank_.keys.object_key(transfer.hashes[i], transfer.component);
       const auto object = staging.subspan(i * object_bytes(layout), object_bytes(layout));
+      ItemNote note{rank_.id, load.request, transfer.component, layer,
+                    transfer.pages.begin + Pages{static_cast<std::int64_t>(i)}};
       items.push_back(
-          {key, range.offset, object.subspan(range.offset.index(), range.size.index())});
-      items.push_back(
-          {key, Bytes{static_cast<std::int64_t>(digest)}, object.subspan(digest, kDigestBytes)});
+          {key, range.offset, object.subspan(range.offset.index(), range.size.index()), note});
+      note.payload = false;
+      items.push_back({key, Bytes{static_cast<std::int64_t>(digest)},
+                       object.subspan(digest, kDigestBytes), note});
     }
   }
   return items;
@@ -204,7 +207,23 @@ void LoadQueue::signal(Batch& batch, std::size_t layer) {
 
 std::optional<FinishedLoad> LoadQueue::oldest_finished() const {
   if (loads_.empty() || !loads_.front()->over()) return std::nullopt;
-  return FinishedLoad{loads_.front()->id, !loads_.front()->failed};
+  // The roll-back of another load may have taken the rows that this one filled.
+  const Load& oldest = *loads_.front();
+  return FinishedLoad{oldest.id, !oldest.failed && !oldest.endpoint.node().detached};
+}
+
+Node& LoadQueue::oldest_endpoint() const {
+  CHECK("load.oldest", !loads_.empty());
+  return loads_.front()->endpoint.node();
+}
+
+std::span<const Transfer> LoadQueue::oldest_transfers() const {
+  CHECK("load.oldest", !loads_.empty());
+  return loads_.front()->transfers;
+}
+
+std::optional<LoadId> LoadQueue::oldest() const {
+  return loads_.empty() ? std::nullopt : std::optional(loads_.front()->id);
 }
 
 void LoadQueue::settle(LoadId id, bool good) {

@@ -34,6 +34,7 @@ class LoadQueue {
   virtual ~LoadQueue() = default;
 
   LoadId next_id() { return LoadId{next_id_++}; }
+  LoadId last_id() const { return LoadId{next_id_ - 1}; }
   // A load of the tail [begin, boundary); `endpoint` stays locked until the load is settled.
   void queue(LoadId id, RequestId request, Pages begin, Tokens boundary,
              std::vector<Transfer> transfers, LockTicket endpoint);
@@ -46,6 +47,11 @@ class LoadQueue {
   // The load that was queued first, if it is over: loads are settled in the order in which they
   // were queued.
   std::optional<FinishedLoad> oldest_finished() const;
+  // The oldest load, which is about to be settled. REQUIRES: there is one.
+  Node& oldest_endpoint() const;
+  std::span<const Transfer> oldest_transfers() const;
+  // The oldest load under way.
+  std::optional<LoadId> oldest() const;
   // The ranks' verdict on the oldest finished load. On success flags are set for what LOOKUP
   // proved; its lock ends.
   void settle(LoadId id, bool good);

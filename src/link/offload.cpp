@@ -77,8 +77,12 @@ void OffloadQueue::put(const std::shared_ptr<Offload>& offload) {
   std::vector<PutItem> items;
   auto object = offload->objects.begin();
   for (const Transfer& transfer : offload->transfers) {
+    Pages page = transfer.pages.begin;
     for (const PageHash& hash : transfer.hashes) {
-      items.push_back({rank_.keys.object_key(hash, transfer.component), *object++});
+      items.push_back({rank_.keys.object_key(hash, transfer.component),
+                       *object++,
+                       {rank_.id, kNoRequest, transfer.component, LayerId{0}, page}});
+      ++page;
     }
   }
   offload->ticket = rank_.store.put(std::move(items));

@@ -37,6 +37,9 @@ std::unique_ptr<InsertPhase> LinkParts::insert_phase(const Rank& rank) const {
 std::unique_ptr<LoadQueue> LinkParts::load_queue(const Rank& rank) const {
   return std::make_unique<LoadQueue>(rank);
 }
+std::unique_ptr<RollBackPhase> LinkParts::roll_back_phase(const Rank& rank) const {
+  return std::make_unique<RollBackPhase>(rank);
+}
 std::unique_ptr<CommitPhase> LinkParts::commit_phase(const Rank& rank,
                                                      const TransferPlanner& planner,
                                                      LoadQueue& loads) const {

@@ -16,6 +16,7 @@
 #include "link/match.h"
 #include "link/offload.h"
 #include "link/rank_vote.h"
+#include "link/roll_back.h"
 #include "link/transfer.h"
 #include "link/window_release.h"
 #include "tree/eviction.h"
@@ -39,6 +40,7 @@ class LinkParts {
   virtual std::unique_ptr<LoadPhase> load_phase(const Rank& rank, RowAllocator& allocator) const;
   virtual std::unique_ptr<InsertPhase> insert_phase(const Rank& rank) const;
   virtual std::unique_ptr<LoadQueue> load_queue(const Rank& rank) const;
+  virtual std::unique_ptr<RollBackPhase> roll_back_phase(const Rank& rank) const;
   virtual std::unique_ptr<CommitPhase> commit_phase(const Rank& rank,
                                                     const TransferPlanner& planner,
                                                     LoadQueue& loads) const;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/component.h"
 #include "core/ids.h"
 
 namespace lockstep {
@@ -22,18 +23,30 @@ using StoreTicket = std::uint64_t;
 enum class StoreStatus { ok, missing, short_read, lease_ended, no_room, failed };
 std::string_view name(StoreStatus status);
 
+// Who moves what: for logs and fault plans; a store ignores it.
+struct ItemNote {
+  RankId rank;
+  RequestId request = kNoRequest;
+  Component component = Component::full;
+  LayerId layer;
+  Pages page;
+  bool payload = true;  // false: a digest that travels beside the payload
+};
+
 // Reads [offset, offset + target.size()) of one object into `target`, which stays valid until the
 // ticket is done.
 struct GetItem {
   ObjectKey key;
   Bytes offset;
   std::span<std::byte> target;
+  ItemNote note{};
 };
 
 // `payload` stays valid until the ticket is done.
 struct PutItem {
   ObjectKey key;
   std::span<const std::byte> payload;
+  ItemNote note{};
 };
 
 struct StoreResult {

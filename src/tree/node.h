@@ -47,6 +47,8 @@ struct Node {
   std::vector<std::uint8_t> swa_pending;
   bool state_pending = false;
 
+  bool detached = false;  // rolled back: out of the tree, kept only until its last ticket goes
+
   std::vector<LoadId> loading;  // loads that still fill rows of this node
 
   // Recency per component, and the stamp under which the eviction index holds the node (0: it does

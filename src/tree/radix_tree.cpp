@@ -246,9 +246,17 @@ void RadixTree::release(const LockCover& cover) {
     for (Pages page = std::max(swa.begin, n->begin); page < std::min(swa.end, n->end()); ++page) {
       --n->swa_locks[n->offset(page)];
     }
-    eviction_->refresh(*n);
+    if (!n->detached) eviction_->refresh(*n);
   }
-  prune(cover.node);
+  Node* attached = cover.node;
+  while (attached->detached) attached = attached->parent;
+  if (attached != cover.node) drop_unlocked_detached();
+  prune(attached);
+}
+
+void RadixTree::drop_unlocked_detached() {
+  // A ticket anywhere below counts at the top.
+  std::erase_if(detached_, [](const std::unique_ptr<Node>& top) { return top->full_locks == 0; });
 }
 
 void RadixTree::touch_hit(Node& node) {
@@ -342,9 +350,9 @@ void RadixTree::drop_swa(Node& node, EvictionCause cause) {
   if (!ranges.empty()) drop_stranded_states(node, ranges);
 }
 
-void RadixTree::drop_stranded_states(Node& node, const std::vector<PageRange>& lost) {
+std::vector<Node*> RadixTree::stranded_below(Node& node, const std::vector<PageRange>& lost) const {
   std::vector<Node*> reached{&node};
-  std::vector<NodeId> stranded;
+  std::vector<Node*> stranded;
   while (!reached.empty()) {
     Node* n = reached.back();
     reached.pop_back();
@@ -352,15 +360,90 @@ void RadixTree::drop_stranded_states(Node& node, const std::vector<PageRange>& l
     const bool holed = std::ranges::any_of(lost, [&](const PageRange& range) {
       return range.begin < window.end && window.begin < range.end;
     });
-    if (holed && n->has_state()) stranded.push_back(n->id);
+    if (holed && n->has_state()) stranded.push_back(n);
     // Below a node whose end is a whole window past the last lost page, no window reaches back.
     if (n->end() - lost.back().end >= geometry_.window_pages()) continue;
     for (const auto& [hash, child] : n->children) reached.push_back(child.get());
   }
+  return stranded;
+}
+
+void RadixTree::drop_stranded_states(Node& node, const std::vector<PageRange>& lost) {
+  std::vector<NodeId> stranded;
+  for (const Node* n : stranded_below(node, lost)) stranded.push_back(n->id);
   for (NodeId id : stranded) {
+    // Dropping one may have pruned another.
     Node* n = find(id);
     if (n != nullptr && n->has_state()) drop_state(*n, EvictionCause::cascade);
   }
+}
+
+Node* RadixTree::created_by_load(Node& endpoint, Pages first_page) const {
+  for (Node* n = &endpoint; !n->is_root() && !n->detached; n = n->parent) {
+    if (n->begin == first_page) return n;
+  }
+  return nullptr;
+}
+
+void RadixTree::detach(Node& top, std::vector<TornRows>& torn) {
+  Node* parent = top.parent;
+  const auto place = parent->children.find(top.hashes.front());
+  detached_.push_back(std::move(place->second));
+  parent->children.erase(place);
+  std::vector<Node*> below{&top};
+  while (!below.empty()) {
+    Node* node = below.back();
+    below.pop_back();
+    tear_node(*node, torn);
+    for (const auto& [hash, child] : node->children) below.push_back(child.get());
+  }
+  eviction_->refresh(*parent);
+  drop_unlocked_detached();
+  prune(parent);
+}
+
+void RadixTree::tear_node(Node& node, std::vector<TornRows>& torn) {
+  if (node.has_state()) {
+    report_torn(node, Component::mamba, {node.end(), node.end()},
+                {std::exchange(node.state, kTrapRow)}, torn);
+  }
+  for (std::size_t i = 0; i < node.swa.size(); ++i) {
+    if (node.swa[i] == kTrapRow) continue;
+    const Pages page = node.begin + Pages{static_cast<std::int64_t>(i)};
+    report_torn(node, Component::swa, {page, page + Pages{1}},
+                {std::exchange(node.swa[i], kTrapRow)}, torn);
+  }
+  report_torn(node, Component::full, {node.begin, node.end()}, node.full, torn);
+  std::ranges::fill(node.full, kTrapRow);
+  emit(NodeRemoved{node.id});
+  eviction_->forget(node);
+  by_id_.erase(node.id);
+  node.detached = true;
+}
+
+void RadixTree::tear_swa(Node& node, Pages page, std::vector<TornRows>& torn) {
+  const std::size_t i = node.offset(page);
+  node.swa_stored[i] = 0;
+  report_torn(node, Component::swa, {page, page + Pages{1}}, {std::exchange(node.swa[i], kTrapRow)},
+              torn);
+  for (Node* stranded : stranded_below(node, {{page, page + Pages{1}}})) {
+    tear_state(*stranded, torn);
+  }
+  eviction_->refresh(node);
+}
+
+void RadixTree::tear_state(Node& node, std::vector<TornRows>& torn) {
+  node.state_stored = false;
+  report_torn(node, Component::mamba, {node.end(), node.end()},
+              {std::exchange(node.state, kTrapRow)}, torn);
+  eviction_->refresh(node);
+  prune(&node);
+}
+
+void RadixTree::report_torn(const Node& node, Component component, PageRange pages,
+                            std::vector<Row> rows, std::vector<TornRows>& torn) {
+  emit(Evicted{node.id, component, pages, rows, EvictionCause::roll_back});
+  torn.push_back({component, std::move(rows)});
 }
 
 void RadixTree::remove_leaf(Node& node, EvictionCause cause) {

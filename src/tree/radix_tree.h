@@ -41,6 +41,13 @@ struct IncomingRows {
   Row state = kTrapRow;
 };
 
+// Rows that left the tree although somebody may still read or write them: the receiver quarantines
+// them.
+struct TornRows {
+  Component component = Component::full;
+  std::vector<Row> rows;
+};
+
 struct InsertOutcome {
   Node* node = nullptr;  // the canonical node: ends at the inserted end
   std::vector<PageRange> full_adopted;
@@ -107,6 +114,17 @@ class RadixTree : public LockReleaser {
   // Takes every node out. REQUIRES: no lock is open.
   void clear();
 
+  // Roll-back (semantics 7). The top node of what a failed load created, `first_page` being the
+  // first FULL page that it adopted; null if that has been detached already.
+  Node* created_by_load(Node& endpoint, Pages first_page) const;
+  // Takes `top` and everything below it out of the tree at once, locked or not; tickets keep the
+  // nodes, not the rows.
+  void detach(Node& top, std::vector<TornRows>& torn);
+  // Takes the SWA row of one page, or the state, from a node that stays; states whose window lost
+  // the row go too.
+  void tear_swa(Node& node, Pages page, std::vector<TornRows>& torn);
+  void tear_state(Node& node, std::vector<TornRows>& torn);
+
   // The load no longer fills rows on the path of `endpoint`.
   void loaded(Node& endpoint, LoadId load);
 
@@ -128,6 +146,11 @@ class RadixTree : public LockReleaser {
   void drop_stranded_states(Node& node, const std::vector<PageRange>& lost);
   void remove_leaf(Node& node, EvictionCause cause);
   void take_out(Node& node, EvictionCause cause);
+  std::vector<Node*> stranded_below(Node& node, const std::vector<PageRange>& lost) const;
+  void tear_node(Node& node, std::vector<TornRows>& torn);
+  void report_torn(const Node& node, Component component, PageRange pages, std::vector<Row> rows,
+                   std::vector<TornRows>& torn);
+  void drop_unlocked_detached();
   void clear_below(Node& node);
   // A node left without children and without a state goes, and so on upwards.
   void prune(Node* node);
@@ -144,6 +167,7 @@ class RadixTree : public LockReleaser {
   std::unique_ptr<NodeSplitter> splitter_;
   std::map<PageHash, std::unique_ptr<Node>> roots_;
   std::map<NodeId, Node*> by_id_;
+  std::vector<std::unique_ptr<Node>> detached_;  // tops of subtrees that were rolled back
   std::uint64_t clock_ = 0;
   std::uint64_t next_node_ = 1;
   std::uint64_t next_lock_ = 1;

@@ -1,0 +1,142 @@
+// Sweeps faults over scenarios: the n-th operation of every phase goes wrong, for every n, with 1
+// and 2 ranks; and a flush or a cancellation comes after the n-th event. Whatever happens, nothing
+// may be violated (semantics 7).
+//
+// usage: sweep faults|events FILE... ; prints one line per scenario, exits 1 if any run was
+// violated
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "sim/scenario_reader.h"
+#include "sim/scenario_run.h"
+
+namespace lockstep::sim {
+namespace {
+
+struct Tally {
+  std::uint64_t runs = 0;
+  std::uint64_t failed = 0;
+};
+
+FaultSpec fault(FaultPhase phase, const std::string& kind, std::int64_t number = 0) {
+  FaultSpec spec;
+  spec.on = phase;
+  spec.action.kind = kind;
+  spec.action.number = number;
+  return spec;
+}
+
+// Every operation that this version can make fail, and how.
+std::vector<FaultSpec> operation_faults() {
+  std::vector<FaultSpec> faults;
+  for (Component component : kComponents) {
+    FaultSpec refuse = fault(FaultPhase::alloc, "refuse");
+    refuse.component = component;
+    faults.push_back(refuse);
+  }
+  faults.push_back(fault(FaultPhase::load, "fail"));
+  faults.push_back(fault(FaultPhase::load, "short", 8));
+  faults.push_back(fault(FaultPhase::load, "corrupt_bit", 5));
+  faults.push_back(fault(FaultPhase::load, "delay_us", 500));
+  faults.push_back(fault(FaultPhase::offload, "fail"));
+  faults.push_back(fault(FaultPhase::offload, "delay_us", 500));
+  faults.push_back(fault(FaultPhase::lookup, "stale"));
+  return faults;
+}
+
+std::string describe(const FaultSpec& spec) {
+  std::string text =
+      "\"on\": " + std::to_string(static_cast<int>(spec.on)) + ", \"do\": " + spec.action.kind;
+  if (spec.component) text += " " + std::string(name(*spec.component));
+  return text + " nth " + std::to_string(spec.nth.value_or(0)) + " " + spec.action.request;
+}
+
+std::int64_t injections(const RunResult& result) {
+  std::int64_t count = 0;
+  for (const auto& [action, times] : result.faults_injected) count += times;
+  return count;
+}
+
+// Runs one variant; true if its fault fired, besides the `own` ones of the scenario.
+bool run_one(const Scenario& scenario, const FaultSpec& spec, std::int64_t own, Tally& tally) {
+  Scenario variant = scenario;
+  variant.expect.reset();
+  variant.faults.push_back(spec);
+  const Result<RunResult> result = run_scenario(variant, {});
+  if (!result) {
+    std::printf("  %s: %s\n", scenario.name.c_str(), result.error().message.c_str());
+    return false;
+  }
+  if (injections(*result) <= own) return false;
+  ++tally.runs;
+  if (result->pass()) return true;
+  ++tally.failed;
+  const oracle::Violation& first = result->violations.front();
+  std::printf("  %s ranks %d {%s}: %s at step %d, expected %s, found %s\n", scenario.name.c_str(),
+              static_cast<int>(scenario.ranks), describe(spec).c_str(), first.invariant.c_str(),
+              static_cast<int>(first.step.value()), first.expected.c_str(), first.actual.c_str());
+  return true;
+}
+
+void sweep_nth(const Scenario& scenario, FaultSpec spec, Tally& tally) {
+  const Result<RunResult> undisturbed = run_scenario(scenario, {});
+  if (!undisturbed) return;
+  for (std::int64_t nth = 1;; ++nth) {
+    spec.nth = nth;
+    if (!run_one(scenario, spec, injections(*undisturbed), tally)) return;
+  }
+}
+
+Tally sweep_operations(Scenario scenario) {
+  Tally tally;
+  for (std::int64_t ranks : {1, 2}) {
+    scenario.ranks = ranks;
+    for (const FaultSpec& spec : operation_faults()) sweep_nth(scenario, spec, tally);
+  }
+  return tally;
+}
+
+Tally sweep_events(const Scenario& scenario) {
+  Tally tally;
+  sweep_nth(scenario, fault(FaultPhase::event, "flush"), tally);
+  for (const Step& step : scenario.steps) {
+    const auto* submit = std::get_if<SubmitStep>(&step);
+    if (submit == nullptr) continue;
+    FaultSpec cancel = fault(FaultPhase::event, "cancel");
+    cancel.action.request = submit->request;
+    sweep_nth(scenario, cancel, tally);
+  }
+  return tally;
+}
+
+int sweep(int count, char** arguments) {
+  if (count < 3) {
+    std::fprintf(stderr, "usage: sweep faults|events FILE...\n");
+    return 2;
+  }
+  const bool events = std::string(arguments[1]) == "events";
+  Tally total;
+  for (int i = 2; i < count; ++i) {
+    const Result<Scenario> scenario = read_scenario_file(arguments[i]);
+    if (!scenario) {
+      std::fprintf(stderr, "%s\n", scenario.error().message.c_str());
+      return 2;
+    }
+    const Tally tally = events ? sweep_events(*scenario) : sweep_operations(*scenario);
+    std::printf("%s: %d runs, %d violated\n", scenario->name.c_str(), static_cast<int>(tally.runs),
+                static_cast<int>(tally.failed));
+    total.runs += tally.runs;
+    total.failed += tally.failed;
+  }
+  std::printf("%d passed, %d failed\n", static_cast<int>(total.runs - total.failed),
+              static_cast<int>(total.failed));
+  return total.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace lockstep::sim
+
+int main(int count, char** arguments) {
+  return lockstep::sim::sweep(count, arguments);
+}
