@@ -110,19 +110,27 @@ bool Engine::drop_waiting_locks(const Request* except) {
 }
 
 bool Engine::load(Request& request) {
-  std::vector<Cache*> taken;
-  for (const RankUnit& rank : ranks_) {
-    if (!rank.cache->load(request.id, request.boundary)) break;
-    taken.push_back(rank.cache);
+  using enum LoadStage;
+  for (LoadStage stage : {full, swa, state, private_slot}) {
+    bool taken = true;
+    for (const RankUnit& rank : ranks_) {
+      taken = rank.cache->load(request.id, request.boundary, stage) && taken;
+    }
+    if (taken) continue;
+    for (const RankUnit& rank : ranks_) rank.cache->abort(request.id);
+    return false;
   }
-  if (taken.size() == ranks_.size()) return true;
-  for (Cache* cache : taken) cache->abort(request.id);
-  return false;
+  return true;
 }
 
 bool Engine::secure_private_slot(Request& request) {
-  return std::ranges::all_of(
-      ranks_, [&](const RankUnit& rank) { return rank.cache->secure_private_slot(request.id); });
+  bool secured = true;
+  for (const RankUnit& rank : ranks_) {
+    secured = rank.cache->secure_private_slot(request.id) && secured;
+  }
+  if (secured) return true;
+  for (const RankUnit& rank : ranks_) rank.cache->release_private_slot(request.id);
+  return false;
 }
 
 void Engine::give_up(Request& request, Tokens boundary, GiveUp reason) {

@@ -70,10 +70,18 @@ void Engine::free_pages() {
 }
 
 Tokens Engine::reserve(Request& request, Tokens count) {
+  bool agreed = true;
+  Tokens granted = count;
   for (const RankUnit& rank : ranks_) {
-    count = std::min(count, rank.cache->reserve(request.id, request.fed, count));
+    const Tokens on_rank = rank.cache->reserve(request.id, request.fed, count);
+    agreed = agreed && (&rank == &ranks_.front() || on_rank == granted);
+    granted = std::min(granted, on_rank);
   }
-  return count;
+  // No rank keeps pages that another one could not have.
+  if (!agreed) {
+    for (const RankUnit& rank : ranks_) rank.cache->trim(request.id, request.fed + granted);
+  }
+  return granted;
 }
 
 Request* Engine::youngest_running() {

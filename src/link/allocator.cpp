@@ -24,13 +24,14 @@ std::optional<OwnedRows> RowAllocator::allocate(RequestId request, Component com
 OwnedRows RowAllocator::allocate_up_to(RequestId request, Component component, Rows count,
                                        Purpose purpose) {
   RowPool& pool = rank_.pools.pool(component);
-  if (gate_ != nullptr && gate_->refuses(rank_.id, request, component, purpose)) {
+  const bool refused = gate_ != nullptr && gate_->refuses(rank_.id, request, component, purpose);
+  if (pool.free() < count) {
+    rank_.tree.evict(component, count - pool.free(), EvictionCause::pressure);
+  }
+  if (refused) {
     exhausted(request,
               {component, purpose, count, pool.free(), rank_.tree.evictable(component), true});
     return {};
-  }
-  if (pool.free() < count) {
-    rank_.tree.evict(component, count - pool.free(), EvictionCause::pressure);
   }
   const Rows granted = std::min(count, pool.free());
   if (granted < count) {

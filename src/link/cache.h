@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/inspect.h"
+#include "link/load.h"
 #include "link/load_queue.h"
 #include "link/offload.h"
 
@@ -56,12 +57,14 @@ class Cache {
 
   // Whether the MAMBA slots for a resume at `boundary` can be had (semantics 4, Admission).
   virtual bool fits(RequestId request, Tokens boundary) const = 0;
-  // LOAD: takes every row for the tail [device hit, boundary), or none (false: an ordinary miss).
-  virtual bool load(RequestId request, Tokens boundary) = 0;
-  // ABORT: gives back what load() took, because another rank could not.
+  // LOAD: takes every row for the tail [device hit, boundary), one stage after the other, in order.
+  // False: not to be had (an ordinary miss), abort() follows on every rank.
+  virtual bool load(RequestId request, Tokens boundary, LoadStage stage) = 0;
+  // ABORT: gives back what load() took, in reverse order.
   virtual void abort(RequestId request) = 0;
-  // Takes Q for a resume without a tail. False: none can be had.
+  // Takes Q for a resume without a tail. False: none can be had; then no rank keeps one.
   virtual bool secure_private_slot(RequestId request) = 0;
+  virtual void release_private_slot(RequestId request) = 0;
   // PREPARE, INSERT, COMMIT after load(); COMMIT alone without a tail, or without any hit.
   virtual void commit_load(RequestId request, Tokens boundary) = 0;
   virtual void commit_hit(RequestId request) = 0;
@@ -72,6 +75,8 @@ class Cache {
   // Before a forward over [start, start + count): releases SWA pages, then takes FULL and SWA
   // pages. Returns how many of the tokens have pages after eviction; perhaps none.
   virtual Tokens reserve(RequestId request, Tokens start, Tokens count) = 0;
+  // Gives back own pages beyond [0, end): another rank has fewer.
+  virtual void trim(RequestId request, Tokens end) = 0;
   // The snapshots that the forward over [start, end) is to write.
   virtual std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end,
                                           bool decode) = 0;

@@ -44,6 +44,10 @@ void CommitPhase::release_surplus(RequestState& request, const InsertOutcome& in
 
 void CommitPhase::take_private_slot(RequestState& request) {
   if (!request.q.empty()) return;
+  if (!request.load.private_slot.empty()) {
+    request.q = std::move(request.load.private_slot);
+    return;
+  }
   RowPool& pool = rank_.pools.pool(Component::mamba);
   std::optional<OwnedRows> slot = pool.allocate(request.id, Rows{1}, Purpose::private_slot);
   if (slot) {

@@ -75,6 +75,7 @@ void Linker::give_back(RequestState& request) {
   request.pending_copy.reset();
   for (Checkpoint& checkpoint : request.tracked) checkpoint.slot.release();
   request.q.release();
+  request.load.private_slot.release();
   request.load.state.release();
   request.load.swa.release();
   request.load.full.release();
@@ -128,8 +129,8 @@ bool Linker::fits(RequestId id, Tokens boundary) const {
   return demand <= supply;
 }
 
-bool Linker::load(RequestId id, Tokens boundary) {
-  return load_->run(state(id), boundary);
+bool Linker::load(RequestId id, Tokens boundary, LoadStage stage) {
+  return load_->run(state(id), boundary, stage);
 }
 
 void Linker::abort(RequestId id) {
@@ -140,8 +141,13 @@ bool Linker::secure_private_slot(RequestId id) {
   return load_->secure_private_slot(state(id));
 }
 
+void Linker::release_private_slot(RequestId id) {
+  state(id).q.release();
+}
+
 void Linker::commit_load(RequestId id, Tokens boundary) {
   RequestState& request = state(id);
+  load_->planned(request, boundary);
   const LoadId load = loads_->next_id();
   insert_->prepare(request, boundary);
   const InsertOutcome inserted = insert_->insert_load(request, boundary, load);
@@ -187,6 +193,22 @@ std::vector<SnapshotView> Linker::track(RequestId id, Tokens start, Tokens end, 
   RequestState& request = state(id);
   return decode ? checkpoints_->track_decode(request, end)
                 : checkpoints_->track_prefill(request, start, end);
+}
+
+void Linker::trim(RequestId id, Tokens end) {
+  RequestState& request = state(id);
+  const Pages pages = config_.geometry.pages_touched(end);
+  trim_table(request.full, request.own_full, pages);
+  trim_table(request.swa, request.own_swa, pages);
+}
+
+void Linker::trim_table(std::vector<Row>& table, OwnedRows& own, Pages pages) {
+  const Rows surplus{static_cast<std::int64_t>(table.size()) - pages.value()};
+  if (surplus <= Rows{0}) return;
+  OwnedRows kept = own.take_front(own.size() - surplus);
+  own.release();
+  own = std::move(kept);
+  table.resize(pages.index());
 }
 
 void Linker::untrack(RequestId id, Tokens depth) {

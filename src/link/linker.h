@@ -35,9 +35,10 @@ class Linker : public Cache, private Inspector {
   std::vector<Tokens> lookup(RequestId request, Tokens length) override;
   void drop_match(RequestId request) override;
   bool fits(RequestId request, Tokens boundary) const override;
-  bool load(RequestId request, Tokens boundary) override;
+  bool load(RequestId request, Tokens boundary, LoadStage stage) override;
   void abort(RequestId request) override;
   bool secure_private_slot(RequestId request) override;
+  void release_private_slot(RequestId request) override;
   void commit_load(RequestId request, Tokens boundary) override;
   void commit_hit(RequestId request) override;
   void commit_empty(RequestId request) override;
@@ -45,6 +46,7 @@ class Linker : public Cache, private Inspector {
   Tokens reserve(RequestId request, Tokens start, Tokens count) override;
   std::vector<SnapshotView> track(RequestId request, Tokens start, Tokens end,
                                   bool decode) override;
+  void trim(RequestId request, Tokens end) override;
   void untrack(RequestId request, Tokens depth) override;
   RequestTables begin_forward(RequestId request) override;
   void before_layer(RequestId request, LayerId layer,
@@ -86,6 +88,7 @@ class Linker : public Cache, private Inspector {
   std::vector<Checkpoint> chunk_checkpoints(RequestState& request, Tokens fed);
   Pages grow(RequestState& request, Component component, Pages wanted);
   void give_back(RequestState& request);
+  static void trim_table(std::vector<Row>& table, OwnedRows& own, Pages pages);
   std::vector<RequestId> sharers(const std::vector<const Node*>& scope) const;
 
   bool has(Component component) const override;

@@ -85,6 +85,7 @@ void Linker::for_each_transfer(const std::function<void(const TransferRowsView&)
     visit({Component::full, request->load.full.rows(), true, true});
     visit({Component::swa, request->load.swa.rows(), true, true});
     visit({Component::mamba, request->load.state.rows(), true, true});
+    visit({Component::mamba, request->load.private_slot.rows(), true, true});
   }
 }
 

@@ -7,15 +7,21 @@
 
 namespace lockstep {
 
+// LOAD goes component by component, so that the ranks can vote after each: no rank evicts for a
+// load that another one has failed already.
+enum class LoadStage { full, swa, state, private_slot };
+
 class LoadPhase {
  public:
   LoadPhase(const Rank& rank, RowAllocator& allocator) : rank_(rank), allocator_(allocator) {}
   virtual ~LoadPhase() = default;
 
-  // Takes FULL rows of [device hit, boundary), SWA rows of its trailing window, the slot T, and
-  // makes sure of Q. On false everything taken has been given back in reverse order: an ordinary
-  // miss.
-  bool run(RequestState& request, Tokens boundary);
+  // One stage of LOAD of the tail [device hit, boundary): its FULL rows, the SWA rows of its
+  // trailing window, the slot T, or the certainty that COMMIT will have Q. False: not to be had;
+  // abort() follows.
+  bool run(RequestState& request, Tokens boundary, LoadStage stage);
+  // Reports what the stages have taken, once all have succeeded.
+  void planned(const RequestState& request, Tokens boundary) const;
   // Gives back what run() took, in reverse order. The request keeps Q.
   virtual void abort(RequestState& request);
 

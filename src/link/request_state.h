@@ -32,8 +32,9 @@ struct Checkpoint {
 // Rows that LOAD has taken for the tail [device hit, boundary).
 struct LoadRows {
   OwnedRows full;
-  OwnedRows swa;    // of the trailing window pages
-  OwnedRows state;  // T
+  OwnedRows swa;           // of the trailing window pages
+  OwnedRows state;         // T
+  OwnedRows private_slot;  // becomes Q
 };
 
 struct PendingCopy {
