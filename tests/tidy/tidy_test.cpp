@@ -254,4 +254,7 @@ TEST_CASE("dead: headers that nobody includes, sources that nobody compiles") {
   REQUIRE(compiled("tests/unit/core/a.cpp"));
   REQUIRE_FALSE(compiled("tests/unit/a.cpp"));
   REQUIRE_FALSE(compiled("tests/unit/cli/a.cpp"));
+  const SourceFile build{"tests/CMakeLists.txt", "add_executable(tidy tidy/tidy.cpp)\n"};
+  REQUIRE(tree_findings("dead", {build, {"tests/tidy/tidy.cpp", ""}}).empty());
+  REQUIRE(tree_findings("dead", {build, {"tests/tidy/other.cpp", ""}}).size() == 1);
 }

@@ -231,18 +231,27 @@ void check_unordered(std::span<const SourceFile> files, Findings& findings) {
   }
 }
 
-// Whether the build compiles a .cpp at this path (CMakeLists.txt and tests/CMakeLists.txt).
-bool is_compiled(const std::string& path) {
+// Whether the build compiles every .cpp of this one's folder (CMakeLists.txt,
+// tests/CMakeLists.txt).
+bool is_in_compiled_folder(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   if (folder.starts_with("tests/unit/")) {
     const std::string_view floor = std::string_view(folder).substr(11, folder.size() - 12);
     return floor != "cli" && std::ranges::find(kFloors, floor, &Floor::name) != kFloors.end();
   }
-  constexpr std::array<std::string_view, 4> others{"tests/numerics/", "tests/property/",
-                                                   "tests/support/", "tests/tidy/"};
-  if (std::ranges::find(others, folder) != others.end()) return true;
+  if (folder == "tests/property/") return true;
   if (folder.starts_with("src/cli/")) return folder == "src/cli/";
   return floor_of_file(path).has_value();
+}
+
+// Whether a CMake file of tests/ names this source, as "folder/file.cpp" or "file.cpp".
+bool is_named_by_build(const std::string& path, std::span<const SourceFile> files) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  return std::ranges::any_of(files, [&](const SourceFile& other) {
+    const bool cmake = other.path.ends_with("CMakeLists.txt") || other.path.ends_with(".cmake");
+    return cmake && other.path.starts_with("tests/") &&
+           find_token(other.text, file) != std::string::npos;
+  });
 }
 
 void check_dead(std::span<const SourceFile> files, Findings& findings) {
@@ -258,7 +267,8 @@ void check_dead(std::span<const SourceFile> files, Findings& findings) {
     if (is_header(file.path) && floor_of_file(file.path) && !used.contains(file.path)) {
       findings.push_back({file.path, 1, "dead", "no other file includes this header; delete it"});
     }
-    if (file.path.ends_with(".cpp") && !is_compiled(file.path)) {
+    if (file.path.ends_with(".cpp") && !is_in_compiled_folder(file.path) &&
+        !is_named_by_build(file.path, files)) {
       findings.push_back({file.path, 1, "dead", "no target compiles this file"});
     }
   }
