@@ -72,7 +72,9 @@ std::string layout_fingerprint(const std::vector<PoolSpec>& pools) {
 RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
                    const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
                    EventSink& sink, AllocationGate* gate)
-    : device_(timers, CostModel{}),
+    : jitter_(substream(config.seed, "schedule " + std::to_string(config.rank.value())),
+              config.jitter),
+      device_(timers, CostModel{}, {&jitter_, nullptr}),
       pools_(device_, sink, config.rank, pools),
       linker_(linker_config(config, pools, model), parts, device_, pools_, store, sink, gate),
       executor_(model, device_, pools_, config.cache.page) {}

@@ -14,6 +14,7 @@
 #include "link/linker.h"
 #include "model/model.h"
 #include "pool/group.h"
+#include "sim/jitter.h"
 #include "store/store.h"
 
 namespace lockstep::sim {
@@ -23,6 +24,8 @@ struct RankHostConfig {
   std::uint32_t ranks = 1;
   Geometry geometry;
   CacheConfig cache;
+  std::uint64_t seed = 1;
+  double jitter = 0;  // share of an operation's duration
 };
 
 // The pools that `model` needs under `cache`, checked against what the model declares (semantics
@@ -45,6 +48,7 @@ class RankHost {
   const SteppedDevice& device() const { return device_; }
 
  private:
+  Jitter jitter_;
   SteppedDevice device_;
   PoolGroup pools_;
   Linker linker_;

@@ -21,6 +21,25 @@ MemoryStoreConfig store_config(const StoreSpec& spec) {
   return config;
 }
 
+// What the format knows and this version does not run is refused, never passed over.
+Result<void> check_supported(const CacheConfig& cache) {
+  if (cache.ahead != 0) {
+    return Error{"/cache/ahead: expected 0, the only value that this version runs, found " +
+                 std::to_string(cache.ahead)};
+  }
+  if (cache.publish != PublishPolicy::at_commit) {
+    return Error{
+        "/cache/publish: expected \"at_commit\", the only value that this version runs, found "
+        "\"after_load\""};
+  }
+  return {};
+}
+
+Result<void> check_supported(const ScheduleSpec& schedule) {
+  if (schedule.mode == ScheduleMode::fifo) return {};
+  return Error{"/schedule/mode: expected \"fifo\", the only value that this version runs"};
+}
+
 }  // namespace
 
 World::World(WorldConfig config)
@@ -46,6 +65,8 @@ World::~World() {
 Result<std::unique_ptr<World>> World::make(WorldConfig config) {
   if (const Result<void> checked = FaultPlan::check(config.faults); !checked)
     return checked.error();
+  if (const Result<void> checked = check_supported(config.schedule); !checked)
+    return checked.error();
   if (config.parts == nullptr) {
     auto parts = make_parts(config.defects);
     if (!parts) return parts.error();
@@ -58,6 +79,7 @@ Result<std::unique_ptr<World>> World::make(WorldConfig config) {
 }
 
 Result<void> World::build() {
+  if (const Result<void> checked = check_supported(config_.cache); !checked) return checked;
   const std::uint64_t weight_seed = substream(config_.seed, "weights").next();
   auto model = model::make_model(config_.model, weight_seed, config_.cache.page);
   if (!model) return model.error();
@@ -74,7 +96,11 @@ Result<void> World::build() {
   std::vector<engine::RankUnit> units;
   for (std::int64_t r = 0; r < config_.ranks; ++r) {
     const RankHostConfig host{RankId{static_cast<std::uint32_t>(r)},
-                              static_cast<std::uint32_t>(config_.ranks), geometry_, config_.cache};
+                              static_cast<std::uint32_t>(config_.ranks),
+                              geometry_,
+                              config_.cache,
+                              config_.seed,
+                              config_.schedule.jitter};
     ranks_.push_back(std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_,
                                                 *store_, sink, &faults_));
     units.push_back(ranks_.back()->unit());

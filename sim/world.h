@@ -26,6 +26,7 @@ struct WorldConfig {
   CacheConfig cache;
   std::int64_t ranks = 1;
   StoreSpec store;
+  ScheduleSpec schedule;
   std::uint64_t seed = 1;
   std::vector<FaultSpec> faults;
   std::vector<std::string> defects;

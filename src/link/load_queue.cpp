@@ -16,12 +16,21 @@ std::size_t object_bytes(const RowLayout& layout) {
   return layout.row_bytes.index() + layout.layers().size() * kDigestBytes;
 }
 
-// Position of `layer` in the layout's order, or nothing if the pool does not hold it.
-std::optional<std::size_t> layer_index(const RowLayout& layout, LayerId layer) {
+// Where one layer lies in the store objects of a pool.
+struct LayerInObject {
+  LayerPart range;     // of the payload
+  std::size_t digest;  // offset of the layer's digest
+  std::size_t stride;  // bytes of one object
+};
+
+// Nothing if the pool does not hold the layer.
+std::optional<LayerInObject> locate(const RowLayout& layout, LayerId layer) {
   const std::vector<LayerId> layers = layout.layers();
   const auto found = std::ranges::find(layers, layer);
   if (found == layers.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - layers.begin());
+  const auto position = static_cast<std::size_t>(found - layers.begin());
+  return LayerInObject{layout.range_of(layer), layout.row_bytes.index() + position * kDigestBytes,
+                       object_bytes(layout)};
 }
 
 }  // namespace
@@ -92,22 +101,20 @@ std::vector<GetItem> LoadQueue::items(Load& load, LayerId layer) const {
   std::vector<GetItem> items;
   for (std::size_t t = 0; t < load.transfers.size(); ++t) {
     const Transfer& transfer = load.transfers[t];
-    const RowLayout& layout = rank_.pools.pool(transfer.component).layout();
-    const std::optional<std::size_t> position = layer_index(layout, layer);
-    if (!position) continue;
-    const LayerPart range = layout.range_of(layer);
-    const std::size_t digest = layout.row_bytes.index() + *position * kDigestBytes;
+    const auto place = locate(rank_.pools.pool(transfer.component).layout(), layer);
+    if (!place) continue;
+    const LayerPart& range = place->range;
+    const Bytes digest{static_cast<std::int64_t>(place->digest)};
     const std::span<std::byte> staging(load.staging[t]);
     for (std::size_t i = 0; i < transfer.rows.size(); ++i) {
       const ObjectKey key = rank_.keys.object_key(transfer.hashes[i], transfer.component);
-      const auto object = staging.subspan(i * object_bytes(layout), object_bytes(layout));
+      const auto object = staging.subspan(i * place->stride, place->stride);
       ItemNote note{rank_.id, load.request, transfer.component, layer,
                     transfer.pages.begin + Pages{static_cast<std::int64_t>(i)}};
       items.push_back(
           {key, range.offset, object.subspan(range.offset.index(), range.size.index()), note});
       note.payload = false;
-      items.push_back({key, Bytes{static_cast<std::int64_t>(digest)},
-                       object.subspan(digest, kDigestBytes), note});
+      items.push_back({key, digest, object.subspan(place->digest, kDigestBytes), note});
     }
   }
   return items;
@@ -148,16 +155,14 @@ bool LoadQueue::accept(const Load& load, LayerId layer,
 
 bool LoadQueue::digests_match(const Load& load, LayerId layer) const {
   for (std::size_t t = 0; t < load.transfers.size(); ++t) {
-    const RowLayout& layout = rank_.pools.pool(load.transfers[t].component).layout();
-    const std::optional<std::size_t> position = layer_index(layout, layer);
-    if (!position) continue;
-    const LayerPart range = layout.range_of(layer);
+    const auto place = locate(rank_.pools.pool(load.transfers[t].component).layout(), layer);
+    if (!place) continue;
+    const LayerPart& range = place->range;
     const std::span<const std::byte> staging(load.staging[t]);
     for (std::size_t i = 0; i < load.transfers[t].rows.size(); ++i) {
-      const auto object = staging.subspan(i * object_bytes(layout), object_bytes(layout));
+      const auto object = staging.subspan(i * place->stride, place->stride);
       std::uint64_t digest = 0;
-      std::memcpy(&digest, object.data() + layout.row_bytes.index() + *position * kDigestBytes,
-                  kDigestBytes);
+      std::memcpy(&digest, object.data() + place->digest, kDigestBytes);
       if (digest != xxh3(object.subspan(range.offset.index(), range.size.index()))) return false;
     }
   }

@@ -5,6 +5,7 @@
 // usage: sweep faults|events FILE... ; prints one line per scenario, exits 1 if any run was
 // violated
 #include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -97,12 +98,26 @@ Tally sweep_operations(Scenario scenario) {
   return tally;
 }
 
+// A scenario that waits for a point of a request cannot go on without it (U1): such a request is
+// not cancelled.
+std::set<std::string> awaited(const Scenario& scenario) {
+  std::set<std::string> requests;
+  for (const Step& step : scenario.steps) {
+    if (const auto* run = std::get_if<RunStep>(&step); run != nullptr && run->until) {
+      requests.insert(run->until->first);
+    }
+    if (const auto* hold = std::get_if<HoldStep>(&step)) requests.insert(hold->request);
+  }
+  return requests;
+}
+
 Tally sweep_events(const Scenario& scenario) {
   Tally tally;
   sweep_nth(scenario, fault(FaultPhase::event, "flush"), tally);
+  const std::set<std::string> kept = awaited(scenario);
   for (const Step& step : scenario.steps) {
     const auto* submit = std::get_if<SubmitStep>(&step);
-    if (submit == nullptr) continue;
+    if (submit == nullptr || kept.contains(submit->request)) continue;
     FaultSpec cancel = fault(FaultPhase::event, "cancel");
     cancel.action.request = submit->request;
     sweep_nth(scenario, cancel, tally);

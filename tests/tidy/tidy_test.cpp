@@ -89,7 +89,8 @@ TEST_CASE("words: unfinished work and paths out of the repository") {
                      "ME\n") == Rules{"words"});
   REQUIRE(file_rules("scripts/demo",
                      "mktemp /tmp/a.XX"
-                     "XXXX\n")
+                     "XX"
+                     "XX\n")
               .empty());
   REQUIRE(file_rules("README.md",
                      "see .."
