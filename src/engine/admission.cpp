@@ -42,6 +42,8 @@ void Engine::look_up(Request& request) {
 }
 
 void Engine::admit_waiting() {
+  // Nobody was looked up in this step either; who was released meanwhile keeps the result.
+  if (short_of_pages_) return;
   bool open = true;
   for (auto& [id, request] : requests_) {
     if (request.phase != Phase::waiting || request.held) continue;
