@@ -86,6 +86,7 @@ bool FaultPlan::matches(const FaultSpec& fault, const Occurrence& occurrence) co
 std::vector<const FaultSpec*> FaultPlan::fire(const Occurrence& occurrence,
                                               bool (*wanted)(const FaultAction&)) {
   std::vector<const FaultSpec*> fired;
+  if (stopped_) return fired;
   for (Site& site : sites_) {
     if (!wanted(site.fault.action) || !matches(site.fault, occurrence)) continue;
     ++site.seen;

@@ -46,6 +46,9 @@ class FaultPlan : public AllocationGate, public StoreFaults {
   // The requests of the faults that fire on this event.
   std::vector<FaultRequest> on_event(const Event& event);
 
+  // No fault fires from now on.
+  void stop() { stopped_ = true; }
+
   // How often each action was injected.
   const std::map<std::string, std::int64_t>& injected() const { return injected_; }
 
@@ -70,6 +73,7 @@ class FaultPlan : public AllocationGate, public StoreFaults {
                                      bool (*wanted)(const FaultAction&));
 
   std::vector<Site> sites_;
+  bool stopped_ = false;
   const std::map<RequestId, std::string>& request_names_;
   std::map<std::string, std::int64_t> injected_;
 };

@@ -62,6 +62,7 @@ struct SubmitStep {
 };
 struct RunStep {
   bool idle = false;
+  bool drain = false;  // no fault fires any more, nobody is held any more; then as idle
   std::optional<std::int64_t> steps;
   std::optional<std::pair<std::string, Point>> until;  // request, point
   bool operator==(const RunStep&) const = default;
@@ -115,8 +116,17 @@ struct RestartStep {
   bool keep = true;  // the store's data
   bool operator==(const RestartStep&) const = default;
 };
+// {"pick": k, "of": kind}: move k mod n of the n moves of that kind that are valid at that moment
+// (sim/moves.h). So other steps may be deleted and the scenario stays valid. No move: nothing
+// happens.
+enum class MoveKind { cancel, retract, hold, release, fork };
+struct PickStep {
+  std::uint64_t number = 0;
+  std::optional<MoveKind> of;  // none: of any kind
+  bool operator==(const PickStep&) const = default;
+};
 using Step = std::variant<SubmitStep, RunStep, FlushStep, HoldStep, ReleaseStep, EvictStep,
-                          ForkStep, CancelStep, RetractStep, RestartStep>;
+                          ForkStep, CancelStep, RetractStep, RestartStep, PickStep>;
 
 enum class FaultPhase {
   match,

@@ -73,6 +73,7 @@ class StepChecker {
   Result<void> check(const CancelStep& step) { return known("/cancel", step.request); }
   Result<void> check(const RetractStep& step) { return known("/retract", step.request); }
   Result<void> check(const RestartStep&) { return {}; }
+  Result<void> check(const PickStep&) { return {}; }
   Result<void> check(const EvictStep& step) {
     if (step.rank && step.rank->value() >= scenario_.ranks) {
       return Error{pointer_ + "/evict/rank: expected a rank below " +

@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "sim/expectations.h"
+#include "sim/moves.h"
 #include "sim/scenario_run.h"
 #include "sim/world.h"
 
@@ -34,13 +35,20 @@ engine::Point to_engine(Point point) {
 
 class ScenarioRun {
  public:
-  ScenarioRun(const Scenario& scenario, World& world) : scenario_(scenario), world_(world) {}
+  ScenarioRun(const Scenario& scenario, World& world, std::vector<Step>* taken)
+      : scenario_(scenario), world_(world), taken_(taken) {}
 
   Result<void> take(const Step& step) {
+    if (taken_ != nullptr && !std::holds_alternative<PickStep>(step)) taken_->push_back(step);
     return std::visit([&](const auto& concrete) { return take(concrete); }, step);
   }
 
  private:
+  Result<void> take(const PickStep& step) {
+    const std::optional<Step> move = choose_move(step, scenario_, world_);
+    return move ? take(*move) : Result<void>();
+  }
+
   Result<void> take(const SubmitStep& step) {
     auto prompt = resolve(step.prompt);
     if (!prompt) return prompt.error();
@@ -69,11 +77,20 @@ class ScenarioRun {
       while (world_.steps() < last && world_.advance()) {
       }
     } else {
+      if (step.drain) disturb_no_more();
       while (world_.advance()) {
       }
       if (!world_.over()) world_.audit();
     }
     return {};
+  }
+
+  void disturb_no_more() {
+    world_.stop_faults();
+    held_.clear();
+    for (const engine::Request* request : world_.engine().unfinished()) {
+      world_.engine().release(request->id);
+    }
   }
 
   Result<void> take(const FlushStep&) {
@@ -131,7 +148,10 @@ class ScenarioRun {
   }
 
   Result<void> take(const RestartStep& step) {
-    if (step.engine) return world_.restart_engine(step.model, step.cache);
+    if (step.engine) {
+      const Result<void> restarted = world_.restart_engine(step.model, step.cache);
+      if (!restarted) return restarted;
+    }
     if (!step.keep) world_.store().clear();
     return {};
   }
@@ -225,6 +245,7 @@ class ScenarioRun {
 
   const Scenario& scenario_;
   World& world_;
+  std::vector<Step>* taken_;  // may be null
   std::map<RequestId, engine::Point> held_;
 };
 
@@ -233,7 +254,7 @@ class ScenarioRun {
 Result<RunResult> run_scenario(const Scenario& scenario, const RunOptions& options) {
   auto world = World::make(world_config(scenario, options));
   if (!world) return world.error();
-  ScenarioRun run(scenario, **world);
+  ScenarioRun run(scenario, **world, options.taken);
   std::uint64_t done = 0;
   for (const Step& step : scenario.steps) {
     if ((*world)->over()) break;

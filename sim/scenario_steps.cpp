@@ -39,13 +39,14 @@ std::string encode_until(const std::pair<std::string, Point>& until) {
 }
 
 Codec<RunStep> run_codec() {
-  const auto idle = mapped<RunStep, bool>(
-      choice<bool>({{"idle", true}}),
-      [](const bool& word, RunStep& run) {
-        run.idle = word;
+  const auto word = mapped<RunStep, bool>(
+      choice<bool>({{"idle", false}, {"drain", true}}),
+      [](const bool& drain, RunStep& run) {
+        run.idle = !drain;
+        run.drain = drain;
         return std::string();
       },
-      [](const RunStep& run) { return run.idle; });
+      [](const RunStep& run) { return run.drain; });
   const auto until =
       mapped<std::pair<std::string, Point>, std::string>(name_text(), decode_until, encode_until);
   const auto limits = object<RunStep>({
@@ -61,10 +62,12 @@ Codec<RunStep> run_codec() {
                                : "exactly one of the keys \"steps\", \"until\"");
       },
       [](const RunStep& run) { return run; });
-  const auto either_form =
-      either<RunStep>(idle, bounded, is_text, [](const RunStep& run) { return run.idle; });
+  const auto either_form = either<RunStep>(
+      word, bounded, is_text, [](const RunStep& run) { return run.idle || run.drain; });
   return object<RunStep>(
-      {whole_field("run", either_form, "lets time pass; \"idle\": until no event is left")});
+      {whole_field("run", either_form,
+                   "lets time pass; \"idle\": until no event is left; \"drain\": faults stop, "
+                   "who is held is released, then as \"idle\"")});
 }
 
 // ---------------------------------------------------------------- requests
@@ -106,6 +109,20 @@ Codec<HoldStep> hold_codec() {
 template <class T>
 Codec<T> request_step(const std::string& key, const std::string& meaning) {
   return object<T>({required_field(key, &T::request, name_text(), meaning)});
+}
+
+Codec<PickStep> pick_codec() {
+  return object<PickStep>({
+      required_field("pick", &PickStep::number, integer<std::uint64_t>(0),
+                     "k: move k mod n of the n moves that are valid then; none: nothing"),
+      optional_field("of", &PickStep::of,
+                     choice<MoveKind>({{"cancel", MoveKind::cancel},
+                                       {"retract", MoveKind::retract},
+                                       {"hold", MoveKind::hold},
+                                       {"release", MoveKind::release},
+                                       {"fork", MoveKind::fork}}),
+                     "only moves of this kind"),
+  });
 }
 
 // ---------------------------------------------------------------- cache and store
@@ -213,6 +230,7 @@ Codec<Step> step_codec() {
       form<Step>("retract",
                  request_step<RetractStep>("retract", "makes a running request wait again")),
       form<Step>("restart", restart),
+      form<Step>("pick", pick_codec()),
   });
 }
 

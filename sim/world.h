@@ -64,6 +64,13 @@ class World : private EventSink {
   Result<void> restart_engine(const std::optional<model::ModelSpec>& model,
                               const std::optional<CacheConfig>& cache);
 
+  void stop_faults() { faults_.stop(); }
+  // As the last restart left it.
+  const CacheConfig& cache() const { return config_.cache; }
+  const RequestNamespace& names_of(RequestId id) const { return names_of_.at(id); }
+  // All requests that were submitted.
+  const std::map<RequestId, std::string>& names() const { return names_; }
+
   std::uint64_t steps() const { return step_.value(); }
   // The run is over: a CHECK failed, it stalled, or it has shown enough violations.
   bool over() const { return over_ || judge_->full(); }

@@ -46,6 +46,10 @@ std::vector<std::byte> row_digests(const RowLayout& layout, std::span<const std:
   return digests;
 }
 
+LoadQueue::~LoadQueue() {
+  for (const auto& load : loads_) load->endpoint.release();
+}
+
 void LoadQueue::queue(LoadId id, RequestId request, Pages begin, Tokens boundary,
                       std::vector<Transfer> transfers, LockTicket endpoint) {
   auto load = std::make_shared<Load>();

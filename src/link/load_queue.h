@@ -31,7 +31,8 @@ struct FinishedLoad {
 class LoadQueue {
  public:
   explicit LoadQueue(const Rank& rank) : rank_(rank) {}
-  virtual ~LoadQueue() = default;
+  // Ends the locks: operations that the device has not run yet keep the loads beyond the tree.
+  virtual ~LoadQueue();
 
   LoadId next_id() { return LoadId{next_id_++}; }
   LoadId last_id() const { return LoadId{next_id_ - 1}; }

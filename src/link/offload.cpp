@@ -27,6 +27,10 @@ void OffloadQueue::queue(OffloadId id, Node& node, std::vector<Transfer> transfe
   rank_.device.on_reached(copied, [this, offload] { put(offload); });
 }
 
+OffloadQueue::~OffloadQueue() {
+  for (const auto& offload : offloads_) offload->lock.release();
+}
+
 LockTicket OffloadQueue::lock_source(Node& node, const std::vector<Transfer>& transfers) {
   PageRange swa{node.end(), node.end()};
   for (const Transfer& transfer : transfers) {

@@ -25,7 +25,8 @@ struct FinishedOffload {
 class OffloadQueue {
  public:
   explicit OffloadQueue(const Rank& rank) : rank_(rank) {}
-  virtual ~OffloadQueue() = default;
+  // Ends the locks: operations that the device has not run yet keep the offloads beyond the tree.
+  virtual ~OffloadQueue();
 
   // Puts `transfers` of `node`, whose pending marks the caller has set with `id`. The node and the
   // SWA pages that are read stay locked until the offload is settled. If `depends_on` fails, so

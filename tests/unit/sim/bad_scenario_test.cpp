@@ -172,7 +172,8 @@ TEST_CASE("steps are checked") {
           {R"(3)",
            "/steps/1: expected an object with one of the keys \"submit\", \"run\", \"flush\", "
            "\"hold\", "
-           "\"release\", \"evict\", \"fork\", \"cancel\", \"retract\", \"restart\", found 3"},
+           "\"release\", \"evict\", \"fork\", \"cancel\", \"retract\", \"restart\", \"pick\", "
+           "found 3"},
           {R"({"run": "idle", "flush": "device"})",
            "/steps/1/flush: unknown key, expected one of run"},
           {R"({"run": "forever"})", "/steps/1/run: expected \"idle\", found \"forever\""},

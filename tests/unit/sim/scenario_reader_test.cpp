@@ -50,7 +50,7 @@ constexpr std::string_view kEverything = R"({
     {"restart": {"engine": {"cache": {"page": 64}}}},
     {"restart": {"engine": {"model": "fingerprint", "cache": {"ahead": 0}},
                  "store": {"keep": false}}},
-    {"run": "idle"}],
+    {"pick": 9, "of": "fork"}, {"pick": 10}, {"run": "drain"}],
   "faults": [
     {"on": "load", "component": "mamba", "rank": 0, "nth": 1, "do": "fail"},
     {"on": "load", "component": "full", "page": 3, "do": {"short": 64}},
@@ -93,7 +93,10 @@ TEST_CASE("a scenario's parts become values") {
   REQUIRE(scenario.prompts.at("C").tokens->at(2) == TokenId{3});
   REQUIRE(scenario.prompts.at("D").then ==
           std::vector<RandomTokens>{{Tokens{1}, 3}, {Tokens{2}, 0}});
-  REQUIRE(scenario.steps.size() == 16);
+  REQUIRE(scenario.steps.size() == 18);
+  REQUIRE(std::get<PickStep>(scenario.steps[15]) == PickStep{9, MoveKind::fork});
+  REQUIRE(std::get<PickStep>(scenario.steps[16]) == PickStep{10, std::nullopt});
+  REQUIRE(std::get<RunStep>(scenario.steps[17]).drain);
   const auto& submit = std::get<SubmitStep>(scenario.steps[3]);
   REQUIRE(submit.extra_key == "adapter-7");
   REQUIRE(submit.cache_salt == "");

@@ -1,0 +1,103 @@
+// What goes wrong in a generated scenario.
+#include "sim/fault_plan.h"
+#include "sim/generate_parts.h"
+
+namespace lockstep::sim {
+
+namespace {
+
+struct Site {
+  FaultPhase on;
+  std::string_view kind;
+};
+
+constexpr std::array kPhases{FaultPhase::match,   FaultPhase::lookup,  FaultPhase::load,
+                             FaultPhase::commit,  FaultPhase::offload, FaultPhase::cow,
+                             FaultPhase::forward, FaultPhase::evict,   FaultPhase::alloc,
+                             FaultPhase::vote,    FaultPhase::event};
+constexpr std::array<std::string_view, 9> kKinds{
+    "fail", "short", "corrupt_bit", "delay_us", "late_us", "stale", "refuse", "flush", "cancel"};
+constexpr std::array<std::int64_t, 4> kDelays{1, 50, 1000, 5000};
+
+class Faults {
+ public:
+  Faults(Draw draw, Scenario& scenario) : draw_(draw), scenario_(scenario) {
+    for (const Step& step : scenario.steps) {
+      if (const auto* submit = std::get_if<SubmitStep>(&step)) requests_.push_back(submit->request);
+    }
+  }
+
+  // All sites of that phase that this version can inject at, as far as the seed draws them.
+  void draw_phase(FaultPhase phase, std::int64_t rarity) {
+    for (std::string_view kind : kKinds) {
+      if (!draw_.one_in(rarity)) continue;
+      const std::int64_t shots = draw_.between(1, 3);
+      for (std::int64_t i = 0; i < shots; ++i) add(phase, std::string(kind));
+    }
+  }
+
+ private:
+  void add(FaultPhase phase, const std::string& kind) {
+    FaultSpec fault;
+    fault.on = phase;
+    fault.action.kind = kind;
+    if (kind == "short") fault.action.number = draw_.logarithmic(7);
+    if (kind == "corrupt_bit") fault.action.number = draw_.between(0, 511);
+    if (kind == "delay_us" || kind == "late_us") fault.action.number = draw_.of(kDelays);
+    if (kind == "cancel") fault.action.request = draw_.of(requests_);
+    fault.nth = 1 + draw_.logarithmic(phase == FaultPhase::event ? 9 : 4);
+    if (phase == FaultPhase::load || phase == FaultPhase::offload || phase == FaultPhase::alloc) {
+      narrow(fault);
+    }
+    if (FaultPlan::check({fault}).ok()) scenario_.faults.push_back(fault);
+  }
+
+  void narrow(FaultSpec& fault) {
+    if (draw_.one_in(2)) {
+      fault.component = kComponents[static_cast<std::size_t>(draw_.between(0, 2))];
+    }
+    if (scenario_.ranks > 1 && !draw_.one_in(4)) {
+      fault.rank = RankId{static_cast<std::uint32_t>(draw_.between(0, scenario_.ranks - 1))};
+    }
+    // A flush at every load, or refusing every allocation, would let nothing move.
+    const bool is_transfer = fault.action.kind != "flush" && fault.action.kind != "cancel" &&
+                             fault.action.kind != "refuse";
+    if (is_transfer && draw_.one_in(8)) fault.nth.reset();
+  }
+
+  Draw draw_;
+  Scenario& scenario_;
+  std::vector<std::string> requests_;
+};
+
+bool is_wanted(const FeatureSet& features, FaultPhase phase) {
+  switch (phase) {
+    case FaultPhase::load:
+      return has(features, Feature::fault_load);
+    case FaultPhase::offload:
+      return has(features, Feature::fault_offload);
+    case FaultPhase::alloc:
+      return has(features, Feature::fault_alloc);
+    case FaultPhase::lookup:
+      return has(features, Feature::fault_lookup);
+    default:
+      return has(features, Feature::fault_event);
+  }
+}
+
+// The phases whose faults only ask for what a step could ask for too.
+bool is_event(FaultPhase phase) {
+  return phase != FaultPhase::load && phase != FaultPhase::offload && phase != FaultPhase::alloc &&
+         phase != FaultPhase::lookup;
+}
+
+}  // namespace
+
+void draw_faults(const FeatureSet& features, Draw draw, Scenario& scenario) {
+  Faults faults(draw, scenario);
+  for (FaultPhase phase : kPhases) {
+    if (is_wanted(features, phase)) faults.draw_phase(phase, is_event(phase) ? 12 : 3);
+  }
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,221 @@
+// Prompts and steps of a generated scenario.
+#include <algorithm>
+#include <numeric>
+
+#include "sim/generate_parts.h"
+#include "sim/prompt_length.h"
+
+namespace lockstep::sim {
+
+namespace {
+
+constexpr std::int64_t kMaxUnits = 4;  // pages or grids of a prompt that shares nothing
+constexpr std::int64_t kMaxPages = 12;
+constexpr std::uint64_t kPickBits = 30;
+
+class Workload {
+ public:
+  Workload(const FeatureSet& features, Draw draw, Scenario& scenario)
+      : features_(features), draw_(draw), scenario_(scenario), page_(scenario.cache.page.value()) {
+    grid_ = std::lcm(page_, scenario.model.state_chunk->value());
+    for (const auto& [feature, action] : kActions) {
+      if (has(features, feature)) actions_.push_back(action);
+    }
+  }
+
+  void draw_steps(std::int64_t count) {
+    submit();
+    for (std::int64_t i = 0; i < count; ++i) {
+      let_time_pass();
+      act();
+    }
+    drain();
+    if (draw_.one_in(2)) restore_undisturbed();
+  }
+
+ private:
+  using Action = void (Workload::*)();
+  static const std::array<std::pair<Feature, Action>, 9> kActions;
+
+  void act() {
+    if (actions_.empty() || draw_.one_in(2)) return submit();
+    (this->*draw_.of(actions_))();
+  }
+
+  void let_time_pass() {
+    RunStep run;
+    switch (draw_.between(0, 5)) {
+      case 0:
+        return;  // the next action comes in the same step
+      case 1:
+        run.idle = true;
+        break;
+      default:
+        run.steps = 1 + draw_.logarithmic(4);
+    }
+    scenario_.steps.emplace_back(run);
+  }
+
+  void drain() {
+    RunStep run;
+    run.drain = true;
+    scenario_.steps.emplace_back(run);
+  }
+
+  void restore_undisturbed() {
+    scenario_.steps.emplace_back(FlushStep{});
+    submit_prompt(draw_.of(prompts_));
+    drain();
+  }
+
+  // ---- requests
+
+  void submit() {
+    const bool repeat = wants(Feature::repeated_prompt) && !prompts_.empty() && draw_.one_in(4);
+    if (!repeat) new_prompt();
+    submit_prompt(repeat ? draw_.of(prompts_) : prompts_.back());
+  }
+
+  void submit_prompt(const std::string& prompt) {
+    SubmitStep step;
+    step.request = "r" + std::to_string(++requests_);
+    step.prompt = prompt;
+    step.decode = Tokens{1 + draw_.logarithmic(draw_.one_in(4) ? 6 : 3)};
+    static const std::vector<std::string> kKeys{"a", "b", ""};
+    if (wants(Feature::extra_key) && draw_.one_in(3)) step.extra_key = draw_.of(kKeys);
+    if (wants(Feature::cache_salt) && draw_.one_in(3)) step.cache_salt = draw_.of(kKeys);
+    scenario_.steps.emplace_back(step);
+  }
+
+  void new_prompt() {
+    PromptSpec prompt;
+    const bool shares = wants(Feature::shared_prompts) && !prompts_.empty() && !draw_.one_in(3);
+    if (!shares || !extend(prompt)) {
+      prompt = PromptSpec{};
+      prompt.random = RandomTokens{Tokens{length()}, new_seed()};
+    }
+    prompts_.push_back("p" + std::to_string(prompts_.size() + 1));
+    scenario_.prompts.emplace(prompts_.back(), prompt);
+  }
+
+  // Chains, stars and combs: from the last, the first or any prompt, whole or cut at a page edge or
+  // one token beside it. False if that would be too long.
+  bool extend(PromptSpec& prompt) {
+    switch (draw_.between(0, 2)) {
+      case 0:
+        prompt.from = prompts_.back();
+        break;
+      case 1:
+        prompt.from = prompts_.front();
+        break;
+      default:
+        prompt.from = draw_.of(prompts_);
+    }
+    std::int64_t kept = prompt_length(scenario_, *prompt.from).value();
+    if (kept > 1 && draw_.one_in(2)) {
+      kept = std::clamp(draw_.between(0, kept / page_) * page_ + draw_.between(-1, 1),
+                        std::int64_t{1}, kept);
+      prompt.take = Tokens{kept};
+    }
+    const std::int64_t added = draw_.one_in(4) ? draw_.between(0, 1) : length();
+    if (added > 0) prompt.then.push_back({Tokens{added}, new_seed()});
+    return kept + added <= kMaxPages * page_;
+  }
+
+  // m * g + r: residues of page and grid, and prompts shorter than a page.
+  std::int64_t length() {
+    const std::int64_t unit = draw_.one_in(2) ? page_ : grid_;
+    const std::int64_t rest = draw_.one_in(2) ? draw_.between(-1, 1) : draw_.between(0, unit - 1);
+    const std::int64_t wanted = draw_.between(0, kMaxUnits) * unit + rest;
+    return std::clamp(wanted, std::int64_t{1}, kMaxPages * page_);
+  }
+
+  std::uint64_t new_seed() { return ++seeds_; }
+
+  // ---- disturbances
+
+  void pick(MoveKind kind) {
+    const std::int64_t number = draw_.between(0, (std::int64_t{1} << kPickBits) - 1);
+    scenario_.steps.emplace_back(PickStep{static_cast<std::uint64_t>(number), kind});
+  }
+  void fork() { pick(MoveKind::fork); }
+  void cancel() { pick(MoveKind::cancel); }
+  void retract() { pick(MoveKind::retract); }
+  void hold_or_release() { pick(draw_.one_in(2) ? MoveKind::hold : MoveKind::release); }
+  void flush() { scenario_.steps.emplace_back(FlushStep{}); }
+  void evict_device() { evict(false); }
+  void evict_store() { evict(true); }
+
+  void evict(bool from_store) {
+    EvictStep step;
+    step.from_store = from_store;
+    step.component = kComponents[static_cast<std::size_t>(draw_.between(0, 2))];
+    // The device is evicted on all ranks: one alone would have another tree than the others.
+    if (from_store && draw_.one_in(2)) {
+      step.rank = RankId{static_cast<std::uint32_t>(draw_.between(0, scenario_.ranks - 1))};
+    }
+    if (draw_.one_in(2)) {
+      step.count = draw_.between(1, 3);
+    } else {
+      step.prompt = draw_.of(prompts_);
+      const std::int64_t pages = prompt_length(scenario_, *step.prompt).value() / page_;
+      step.at = Tokens{page_ * draw_.between(1, std::max<std::int64_t>(1, pages))};
+    }
+    scenario_.steps.emplace_back(step);
+  }
+
+  void restart_engine() {
+    RestartStep step;
+    step.engine = true;
+    scenario_.steps.emplace_back(step);
+  }
+
+  void restart_store() {
+    RestartStep step;
+    step.store = true;
+    step.keep = draw_.one_in(2);
+    scenario_.steps.emplace_back(step);
+  }
+
+  bool wants(Feature feature) const { return has(features_, feature); }
+
+  const FeatureSet& features_;
+  Draw draw_;
+  Scenario& scenario_;
+  std::int64_t page_;
+  std::int64_t grid_ = 1;
+  std::vector<Action> actions_;
+  std::vector<std::string> prompts_;
+  std::uint64_t requests_ = 0;
+  std::uint64_t seeds_ = 0;
+};
+
+constexpr std::array<std::pair<Feature, Workload::Action>, 9> Workload::kActions{{
+    {Feature::fork, &Workload::fork},
+    {Feature::cancel, &Workload::cancel},
+    {Feature::retract, &Workload::retract},
+    {Feature::hold, &Workload::hold_or_release},
+    {Feature::flush, &Workload::flush},
+    {Feature::evict_device, &Workload::evict_device},
+    {Feature::evict_store, &Workload::evict_store},
+    {Feature::restart_engine, &Workload::restart_engine},
+    {Feature::restart_store, &Workload::restart_store},
+}};
+
+}  // namespace
+
+Needs needs_of(const Scenario& scenario) {
+  const std::int64_t page = scenario.cache.page.value();
+  const std::int64_t pages = (longest_request(scenario).value() + page - 1) / page;
+  const std::int64_t window =
+      std::max<std::int64_t>(1, (scenario.model.window->value() - 1 + page - 1) / page);
+  return {Rows{pages}, Rows{std::min(pages, 2 * window + 1)}};
+}
+
+void draw_workload(const FeatureSet& features, Profile profile, Draw draw, Scenario& scenario) {
+  const std::int64_t actions =
+      profile == Profile::nightly ? draw.between(8, 40) : draw.between(3, 12);
+  Workload(features, draw, scenario).draw_steps(actions);
+}
+
+}  // namespace lockstep::sim

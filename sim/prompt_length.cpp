@@ -1,0 +1,29 @@
+#include "sim/prompt_length.h"
+
+#include <algorithm>
+
+namespace lockstep::sim {
+
+Tokens prompt_length(const Scenario& scenario, const std::string& prompt) {
+  const PromptSpec& spec = scenario.prompts.at(prompt);
+  Tokens length;
+  if (spec.random) length = spec.random->count;
+  if (spec.tokens) length = Tokens{static_cast<std::int64_t>(spec.tokens->size())};
+  if (spec.from) length = prompt_length(scenario, *spec.from);
+  if (spec.take) length = spec.output_of ? *spec.take : std::min(length, *spec.take);
+  for (const RandomTokens& more : spec.then) length += more.count;
+  return length;
+}
+
+Tokens longest_request(const Scenario& scenario) {
+  Tokens longest;
+  for (const Step& step : scenario.steps) {
+    const auto* submit = std::get_if<SubmitStep>(&step);
+    if (submit == nullptr) continue;
+    const Tokens fed = prompt_length(scenario, submit->prompt) + submit->decode - Tokens{1};
+    longest = std::max(longest, fed);
+  }
+  return longest;
+}
+
+}  // namespace lockstep::sim
