@@ -46,7 +46,10 @@ void add_file(const fs::path& root, const fs::path& path, std::vector<SourceFile
 std::vector<SourceFile> read_tree(const fs::path& root) {
   std::vector<SourceFile> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
-    if (entry.is_regular_file()) add_file(root, entry.path(), files);
+    // In a linked worktree .git is a file that names the repository.
+    if (entry.is_regular_file() && entry.path().filename() != ".git") {
+      add_file(root, entry.path(), files);
+    }
   }
   for (const char* folder : kFolders) {
     if (!fs::exists(root / folder)) continue;
