@@ -71,12 +71,24 @@ std::string layout_fingerprint(const std::vector<PoolSpec>& pools) {
 
 RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
                    const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
-                   EventSink& sink, AllocationGate* gate)
-    : jitter_(substream(config.seed, "schedule " + std::to_string(config.rank.value())),
-              config.jitter),
-      device_(timers, CostModel{}, {&jitter_, nullptr}),
+                   EventSink& sink, AllocationGate* gate, RankReports reports)
+    : schedule_(make_schedule(config.schedule, config.seed, config.rank)),
+      races_(config.watch == Watch::races
+                 ? std::make_unique<RaceDetector>(pools, std::move(reports.race))
+                 : nullptr),
+      accesses_(config.watch == Watch::accesses
+                    ? std::make_unique<AccessCheck>(std::move(reports.undeclared_write))
+                    : nullptr),
+      device_(timers, CostModel{}, hooks()),
       pools_(device_, sink, config.rank, pools),
       linker_(linker_config(config, pools, model), parts, device_, pools_, store, sink, gate),
-      executor_(model, device_, pools_, config.cache.page) {}
+      executor_(model, device_, pools_, config.cache.page) {
+  if (accesses_ != nullptr) accesses_->watch(pools_);
+}
+
+SteppedHooks RankHost::hooks() const {
+  if (accesses_ != nullptr) return {schedule_.get(), accesses_.get()};
+  return {schedule_.get(), races_.get()};
+}
 
 }  // namespace lockstep::sim

@@ -14,7 +14,10 @@
 #include "link/linker.h"
 #include "model/model.h"
 #include "pool/group.h"
-#include "sim/jitter.h"
+#include "sim/access_check.h"
+#include "sim/race_detector.h"
+#include "sim/stream_schedule.h"
+#include "sim/watch.h"
 #include "store/store.h"
 
 namespace lockstep::sim {
@@ -25,7 +28,14 @@ struct RankHostConfig {
   Geometry geometry;
   CacheConfig cache;
   std::uint64_t seed = 1;
-  double jitter = 0;  // share of an operation's duration
+  ScheduleSpec schedule;
+  Watch watch = Watch::races;
+};
+
+// What a rank's device found.
+struct RankReports {
+  RaceDetector::Report race;
+  AccessCheck::Report undeclared_write;
 };
 
 // The pools that `model` needs under `cache`, checked against what the model declares (semantics
@@ -41,14 +51,18 @@ class RankHost {
   // Everything passed by reference outlives the host. REQUIRES: `pools` come from plan_pools().
   RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
            const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
-           EventSink& sink, AllocationGate* gate);
+           EventSink& sink, AllocationGate* gate, RankReports reports);
 
   Cache& cache() { return linker_; }
   engine::RankUnit unit() { return {&linker_, &executor_, &device_}; }
   const SteppedDevice& device() const { return device_; }
 
  private:
-  Jitter jitter_;
+  SteppedHooks hooks() const;
+
+  std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<RaceDetector> races_;
+  std::unique_ptr<AccessCheck> accesses_;
   SteppedDevice device_;
   PoolGroup pools_;
   Linker linker_;

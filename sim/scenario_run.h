@@ -8,12 +8,14 @@
 #include "core/result.h"
 #include "sim/result.h"
 #include "sim/scenario.h"
+#include "sim/watch.h"
 
 namespace lockstep::sim {
 
 struct RunOptions {
-  std::optional<std::uint64_t> seed;   // in place of the scenario's
-  bool stop_at_first = false;          // the first violation ends the run
+  std::optional<std::uint64_t> seed;  // in place of the scenario's
+  bool stop_at_first = false;         // the first violation ends the run
+  Watch watch = Watch::races;
   Observer* observer = nullptr;        // sees every event too (event log, tracing)
   std::vector<Step>* taken = nullptr;  // gets the steps that were taken, picks as what they chose
   std::function<void(std::uint64_t done, std::uint64_t total)>

@@ -1,6 +1,7 @@
 #include "sim/world.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/random.h"
 #include "sim/defects/registry.h"
@@ -35,9 +36,19 @@ Result<void> check_supported(const CacheConfig& cache) {
   return {};
 }
 
-Result<void> check_supported(const ScheduleSpec& schedule) {
-  if (schedule.mode == ScheduleMode::fifo) return {};
-  return Error{"/schedule/mode: expected \"fifo\", the only value that this version runs"};
+std::string_view name(StreamKind stream) {
+  constexpr std::array<std::string_view, kStreamCount> names{"compute", "load", "offload"};
+  return names[index(stream)];
+}
+
+std::string text(const RaceSide& side) {
+  return std::string(side.operation) + " (" + std::string(name(side.stream)) + " stream, " +
+         (side.mode == AccessMode::write ? "write" : "read") + ")";
+}
+
+std::string text(Component component, Row row, Part part) {
+  return std::string(name(component)) + " row " + std::to_string(row.value()) + ", " +
+         std::string(name(part));
 }
 
 }  // namespace
@@ -64,8 +75,6 @@ World::~World() {
 
 Result<std::unique_ptr<World>> World::make(WorldConfig config) {
   if (const Result<void> checked = FaultPlan::check(config.faults); !checked)
-    return checked.error();
-  if (const Result<void> checked = check_supported(config.schedule); !checked)
     return checked.error();
   if (config.parts == nullptr) {
     auto parts = make_parts(config.defects);
@@ -100,9 +109,10 @@ Result<void> World::build() {
                               geometry_,
                               config_.cache,
                               config_.seed,
-                              config_.schedule.jitter};
+                              config_.schedule,
+                              config_.watch};
     ranks_.push_back(std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_,
-                                                *store_, sink, &faults_));
+                                                *store_, sink, &faults_, reports(host.rank)));
     units.push_back(ranks_.back()->unit());
   }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
@@ -180,14 +190,42 @@ void World::guarded(Action action) {
 
 void World::report(const std::string& invariant, RequestId request, std::string expected,
                    std::string actual) {
+  oracle::Violation violation = found_now(invariant, std::move(expected), std::move(actual));
+  violation.request = request;
+  judge_->report(std::move(violation));
+}
+
+oracle::Violation World::found_now(const std::string& invariant, std::string expected,
+                                   std::string actual) const {
   oracle::Violation violation;
   violation.invariant = invariant;
   violation.step = step_;
   violation.time = loop_.now();
-  violation.request = request;
   violation.expected = std::move(expected);
   violation.actual = std::move(actual);
-  judge_->report(std::move(violation));
+  return violation;
+}
+
+RankReports World::reports(RankId rank) {
+  const auto report_row = [this, rank](const char* invariant, Row row, LayerId layer,
+                                       std::string expected, std::string actual) {
+    oracle::Violation violation = found_now(invariant, std::move(expected), std::move(actual));
+    violation.rank = rank;
+    violation.row = row;
+    violation.layer = layer;
+    judge_->report(std::move(violation));
+  };
+  return {[report_row](const Race& race) {
+            report_row("H1", race.row, race.layer,
+                       text(race.earlier) + " and " + text(race.later) +
+                           " ordered by a stream or an event",
+                       "no order at " + text(race.component, race.row, race.part));
+          },
+          [report_row](const UndeclaredWrite& write) {
+            report_row("ACCESS", write.row, write.layer,
+                       "every write of " + std::string(write.operation) + " declared",
+                       text(write.component, write.row, write.part) + " written, not declared");
+          }};
 }
 
 RequestId World::submit(const std::string& name, engine::Submission submission) {

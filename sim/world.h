@@ -33,6 +33,7 @@ struct WorldConfig {
   std::unique_ptr<LinkParts> parts;  // in place of what `defects` selects, if not null
   std::vector<ExpectedEvent> expected_events;
   bool stop_at_first = false;
+  Watch watch = Watch::races;
   bool keep_tokens = true;  // remember what requests generated; a long trace does not need it
   Observer* observer = nullptr;
 };
@@ -88,6 +89,10 @@ class World : private EventSink {
   Result<void> build();
   oracle::JudgeConfig judge_config() const;
   void emit(RankId rank, RequestId request, EventBody body) override;
+  // What the device of `rank` reports becomes a violation.
+  RankReports reports(RankId rank);
+  oracle::Violation found_now(const std::string& invariant, std::string expected,
+                              std::string actual) const;
   template <class Action>
   void guarded(Action action);
   void watch_for_stall();

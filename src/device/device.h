@@ -3,10 +3,14 @@
 // Whoever enqueues says what to do; the back end decides when. The stepped host back end
 // (device/stepped.h) waits for the simulator's clock and schedule; a CUDA back end hands the same
 // calls to real streams. Within one stream, operations run in order of enqueueing; across streams
-// only record() and wait() order anything.
+// only events order anything: a stream waits for one that another stream or the host reaches, or
+// the host sees one (on_reached(), reached()) before it enqueues. A body is not the host: what it
+// leaves in host memory is read only behind an event.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,6 +20,7 @@
 
 #include "core/component.h"
 #include "core/ids.h"
+#include "device/copy_list.h"
 
 namespace lockstep {
 
@@ -38,24 +43,42 @@ struct Op {
   Link link = Link::device_memory;
   Bytes bytes{};                 // moved over `link`
   std::function<void()> body{};  // what it does
-  // Enumerated only when a race detector listens; may be empty.
+  // Every row that the copies and the body touch. Enumerated only when somebody listens; may be
+  // empty.
   std::function<void(const AccessSink&)> accesses{};
+  // Copied before the body runs, perhaps in pieces between the operation's start and its end.
+  CopyList copies{};
+  // Tells observers that it is over. Not part of what the device does, and the host learns nothing.
+  std::function<void()> report{};
 };
 
 // A stream of one device. Only the device makes them.
 enum class StreamKind { compute, load, offload };
+inline constexpr std::size_t kStreamCount = 3;
+constexpr std::size_t index(StreamKind kind) {
+  return static_cast<std::size_t>(kind);
+}
+
+// Which operations are known to be over: of each stream, the first so many (a vector clock).
+using StreamClock = std::array<std::uint64_t, kStreamCount>;
 
 // An event: recorded at most once, reached once everything before the record has run. Copies name
 // the same event.
 class DeviceEvent {
  public:
+  struct Waiter {
+    std::function<void()> action;
+    bool on_host = false;  // else the device's own: a stream goes on
+  };
   struct State {
     bool reached = false;
-    std::vector<std::function<void()>> waiters;  // called once, when it is reached
+    std::vector<Waiter> waiters;  // called once, when it is reached
+    StreamClock clock{};          // what is over when it is reached; a listener's, else unused
   };
   DeviceEvent() : state_(std::make_shared<State>()) {}
+  // For whoever runs the streams. The host asks Device::reached(), which knows who asks.
   bool reached() const { return state_->reached; }
-  State& state() const { return *state_; }
+  const std::shared_ptr<State>& state() const { return state_; }
 
  private:
   std::shared_ptr<State> state_;
@@ -76,6 +99,8 @@ class Device {
   virtual void signal(const DeviceEvent& event) = 0;
   // Runs `action` on the host when `event` is reached, at once if it has been.
   virtual void on_reached(const DeviceEvent& event, std::function<void()> action) = 0;
+  // The host asks, and relies on the answer: what it does next is ordered behind the event.
+  virtual bool reached(const DeviceEvent& event) = 0;
 };
 
 }  // namespace lockstep

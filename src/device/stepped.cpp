@@ -20,8 +20,24 @@ Nanoseconds Schedule::jitter(const Op& /*op*/, Nanoseconds nominal) {
   return nominal;
 }
 
+std::size_t Schedule::pieces() const {
+  return 1;
+}
+
+bool Schedule::takes_turns() const {
+  return false;
+}
+
+StreamKind Schedule::choose(std::span<const StreamKind> runnable) {
+  return runnable.front();
+}
+
 SteppedDevice::SteppedDevice(Timers& timers, CostModel cost, SteppedHooks hooks)
-    : timers_(timers), cost_(cost), hooks_(hooks), lifeline_(std::make_shared<Lifeline>()) {
+    : timers_(timers),
+      cost_(cost),
+      hooks_(hooks),
+      takes_turns_(hooks.schedule != nullptr && hooks.schedule->takes_turns()),
+      lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->device = this;
 }
 
@@ -59,15 +75,22 @@ void SteppedDevice::wait(StreamKind stream, const DeviceEvent& event) {
 }
 
 void SteppedDevice::signal(const DeviceEvent& event) {
+  if (hooks_.listener != nullptr && !event.reached()) hooks_.listener->signalled(*event.state());
   reach(event);
 }
 
 void SteppedDevice::on_reached(const DeviceEvent& event, std::function<void()> action) {
-  if (event.reached()) {
+  if (reached(event)) {
     action();
   } else {
-    event.state().waiters.push_back(std::move(action));
+    event.state()->waiters.push_back({std::move(action), true});
   }
+}
+
+bool SteppedDevice::reached(const DeviceEvent& event) {
+  if (!event.reached()) return false;
+  if (hooks_.listener != nullptr) hooks_.listener->seen_by_host(*event.state());
+  return true;
 }
 
 bool SteppedDevice::idle() const {
@@ -88,7 +111,8 @@ Result<void> SteppedDevice::check_canaries() const {
 
 void SteppedDevice::push(StreamKind kind, Entry entry) {
   Stream& stream = at(kind);
-  stream.entries.push(std::move(entry));
+  stream.entries.push({std::move(entry), next_number_++});
+  if (hooks_.listener != nullptr) hooks_.listener->enqueued(kind);
   if (!stream.running && !stream.blocked) make_ready(kind);
 }
 
@@ -108,11 +132,13 @@ void SteppedDevice::make_ready(StreamKind kind) {
 
 void SteppedDevice::run_ready() {
   running_ready_ = true;
-  while (!ready_.empty()) {
-    const StreamKind kind = ready_.pop();
-    at(kind).ready = false;
-    advance(kind);
-  }
+  do {
+    while (!ready_.empty()) {
+      const StreamKind kind = ready_.pop();
+      at(kind).ready = false;
+      advance(kind);
+    }
+  } while (takes_turns_ && give_turn());
   running_ready_ = false;
 }
 
@@ -120,47 +146,122 @@ void SteppedDevice::advance(StreamKind kind) {
   Stream& stream = at(kind);
   bool go_on = !stream.running && !stream.blocked;
   while (go_on && !stream.entries.empty()) {
-    Entry& head = stream.entries.front();
+    const Entry& head = stream.entries.front().entry;
     if (std::holds_alternative<Op>(head)) {
       go_on = step_op(kind);
     } else if (std::holds_alternative<Wait>(head)) {
       go_on = step_wait(kind);
     } else {
-      reach(std::get<Record>(stream.entries.pop()).event);
+      pass_record(kind);
     }
   }
 }
 
 bool SteppedDevice::step_op(StreamKind kind) {
-  Stream& stream = at(kind);
-  const Op& op = std::get<Op>(stream.entries.front());
-  Nanoseconds duration = cost_.of(op.link, op.bytes);
-  if (hooks_.schedule != nullptr) duration = hooks_.schedule->jitter(op, duration);
-  if (duration == Nanoseconds{0}) {
-    finish_op(kind);
-    return true;
-  }
-  stream.running = true;
-  timers_.after(duration, [lifeline = lifeline_, kind] {
-    if (lifeline->device != nullptr) lifeline->device->complete(kind);
-  });
-  return false;
+  if (takes_turns_) return false;
+  begin_op(kind);
+  return run_piece(kind);
 }
 
 bool SteppedDevice::step_wait(StreamKind kind) {
   Stream& stream = at(kind);
-  const DeviceEvent& event = std::get<Wait>(stream.entries.front()).event;
+  const DeviceEvent event = std::get<Wait>(stream.entries.front().entry).event;
   if (event.reached()) {
     stream.entries.pop();
+    if (hooks_.listener != nullptr) hooks_.listener->waited(kind, *event.state());
     return true;
   }
   stream.blocked = true;
-  event.state().waiters.emplace_back([lifeline = lifeline_, kind] {
+  const auto go_on = [lifeline = lifeline_, kind] {
     if (lifeline->device == nullptr) return;
     lifeline->device->at(kind).blocked = false;
     lifeline->device->make_ready(kind);
+  };
+  event.state()->waiters.push_back({go_on, false});
+  return false;
+}
+
+void SteppedDevice::pass_record(StreamKind kind) {
+  const DeviceEvent event = std::get<Record>(at(kind).entries.pop().entry).event;
+  if (hooks_.listener != nullptr) hooks_.listener->recorded(kind, *event.state());
+  reach(event);
+}
+
+bool SteppedDevice::give_turn() {
+  if (turn_given_) return false;
+  std::vector<StreamKind> runnable;
+  for (StreamKind kind : {StreamKind::compute, StreamKind::load, StreamKind::offload}) {
+    const Stream& stream = at(kind);
+    if (!stream.blocked && !stream.entries.empty()) runnable.push_back(kind);
+  }
+  if (runnable.empty()) return false;
+  std::ranges::sort(runnable, {}, [&](StreamKind kind) { return at(kind).entries.front().number; });
+  const StreamKind chosen =
+      runnable.size() == 1 ? runnable.front() : hooks_.schedule->choose(runnable);
+  if (!at(chosen).head.begun) begin_op(chosen);
+  turn_given_ = true;
+  if (!run_piece(chosen)) return false;
+  turn_given_ = false;
+  make_ready(chosen);
+  return true;
+}
+
+void SteppedDevice::begin_op(StreamKind kind) {
+  Stream& stream = at(kind);
+  const Op& op = std::get<Op>(stream.entries.front().entry);
+  stream.head = {.begun = true, .duration = cost_.of(op.link, op.bytes)};
+  if (hooks_.schedule != nullptr) {
+    stream.head.duration = hooks_.schedule->jitter(op, stream.head.duration);
+    if (!op.copies.empty() && stream.head.duration > Nanoseconds{0}) {
+      stream.head.pieces = hooks_.schedule->pieces();
+    }
+  }
+  if (hooks_.listener != nullptr) hooks_.listener->op_begins(kind, op);
+}
+
+bool SteppedDevice::run_piece(StreamKind kind) {
+  Stream& stream = at(kind);
+  const Progress& head = stream.head;
+  if (head.duration == Nanoseconds{0}) {
+    do_piece(kind);
+    return true;
+  }
+  const auto pieces = static_cast<std::int64_t>(head.pieces);
+  const auto done = static_cast<std::int64_t>(head.done);
+  // Piece i ends at duration * (i + 1) / pieces, rounded down.
+  const Nanoseconds before{head.duration * done / Nanoseconds{pieces}};
+  const Nanoseconds after{head.duration * (done + 1) / Nanoseconds{pieces}};
+  stream.running = true;
+  timers_.after(after - before, [lifeline = lifeline_, kind] {
+    if (lifeline->device != nullptr) lifeline->device->piece_is_due(kind);
   });
   return false;
+}
+
+void SteppedDevice::piece_is_due(StreamKind kind) {
+  // What becomes ready meanwhile is run below, without another call of the clock.
+  running_ready_ = true;
+  turn_given_ = false;
+  do_piece(kind);
+  Stream& stream = at(kind);
+  stream.running = false;
+  if (!takes_turns_ && stream.head.begun) {
+    run_piece(kind);
+  } else {
+    make_ready(kind);
+  }
+  run_ready();
+}
+
+void SteppedDevice::do_piece(StreamKind kind) {
+  Stream& stream = at(kind);
+  const Op& op = std::get<Op>(stream.entries.front().entry);
+  if (!op.copies.empty()) {
+    if (hooks_.listener != nullptr) hooks_.listener->bytes_begin(op);
+    op.copies.copy(stream.head.done, stream.head.pieces);
+    if (hooks_.listener != nullptr) hooks_.listener->bytes_end(op);
+  }
+  if (++stream.head.done == stream.head.pieces) finish_op(kind);
 }
 
 // The body may enqueue, so the operation leaves its stream first. The stream stays marked as
@@ -168,30 +269,37 @@ bool SteppedDevice::step_wait(StreamKind kind) {
 void SteppedDevice::finish_op(StreamKind kind) {
   Stream& stream = at(kind);
   stream.running = true;
-  const Op op = std::get<Op>(stream.entries.pop());
-  if (hooks_.listener != nullptr) hooks_.listener->on_op(kind, op);
-  if (op.body) op.body();
+  const Op op = std::get<Op>(stream.entries.pop().entry);
+  if (op.body) {
+    if (hooks_.listener != nullptr) hooks_.listener->bytes_begin(op);
+    op.body();
+    if (hooks_.listener != nullptr) hooks_.listener->bytes_end(op);
+  }
+  if (op.report) op.report();
   stream.running = false;
-}
-
-void SteppedDevice::complete(StreamKind kind) {
-  running_ready_ =
-      true;  // whatever becomes ready meanwhile is run below, without another call of the clock
-  finish_op(kind);
-  make_ready(kind);
-  run_ready();
+  stream.head = {};
 }
 
 void SteppedDevice::reach(const DeviceEvent& event) {
-  DeviceEvent::State& state = event.state();
+  DeviceEvent::State& state = *event.state();
   if (state.reached) return;
   state.reached = true;
-  for (std::function<void()>& waiter : std::exchange(state.waiters, {})) {
-    reached_actions_.push(std::move(waiter));
+  for (DeviceEvent::Waiter& waiter : std::exchange(state.waiters, {})) {
+    reached_actions_.push({std::move(waiter), event.state()});
   }
+  run_host_actions();
+}
+
+void SteppedDevice::run_host_actions() {
   if (running_actions_) return;  // the loop below is already at work, further out
   running_actions_ = true;
-  while (!reached_actions_.empty()) reached_actions_.pop()();
+  while (!reached_actions_.empty()) {
+    const HostAction next = reached_actions_.pop();
+    if (next.waiter.on_host && hooks_.listener != nullptr) {
+      hooks_.listener->seen_by_host(*next.event);
+    }
+    next.waiter.action();
+  }
   running_actions_ = false;
 }
 

@@ -1,19 +1,8 @@
 #include "link/cow.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace lockstep {
-
-namespace {
-
-std::int64_t total_bytes(std::span<const LayerPart> parts) {
-  std::int64_t bytes = 0;
-  for (const LayerPart& part : parts) bytes += part.size.value();
-  return bytes;
-}
-
-}  // namespace
 
 void CowPhase::before_layer(const RequestState& request, LayerId layer,
                             std::span<const LoadId> loads,
@@ -55,15 +44,17 @@ void CowPhase::copy(const RequestState& request, std::span<const LayerPart> part
   const Row source = request.pending_copy->source;
   const Row q = request.q.row();
   RowPool& pool = rank_.pools.pool(Component::mamba);
-  Op op{"cow.copy", Link::device_memory, Bytes{2 * total_bytes(parts)}, {}, {}};
-  op.body = [&rank = rank_, &pool, source, q, last, id = request.id,
-             moved = std::vector<LayerPart>(parts.begin(), parts.end())] {
-    for (const LayerPart& part : moved) {
-      std::memcpy(pool.bytes(q).data() + part.offset.index(),
-                  pool.bytes(source).data() + part.offset.index(), part.size.index());
-    }
-    if (last) rank.emit(id, CopyExecuted{source, q});
-  };
+  Op op{.name = "cow.copy", .link = Link::device_memory};
+  for (const LayerPart& part : parts) {
+    op.copies.add(pool.bytes(q).subspan(part.offset.index(), part.size.index()),
+                  pool.bytes(source).subspan(part.offset.index(), part.size.index()));
+  }
+  op.bytes = op.copies.size() * 2;  // read and written in the same memory
+  if (last) {
+    op.report = [&rank = rank_, source, q, id = request.id] {
+      rank.emit(id, CopyExecuted{source, q});
+    };
+  }
   op.accesses = [source, q, moved = std::vector<LayerPart>(parts.begin(), parts.end())](
                     const AccessSink& sink) {
     for (const LayerPart& part : moved) {
@@ -79,10 +70,8 @@ void CowPhase::clear_slot(const RequestState& request,
   const Row q = request.q.row();
   RowPool& pool = rank_.pools.pool(Component::mamba);
   Op op{"cow.clear", Link::device_memory, pool.layout().row_bytes, {}, {}};
-  op.body = [&rank = rank_, &pool, q, clear, id = request.id] {
-    clear(pool.bytes(q));
-    rank.emit(id, SlotCleared{q});
-  };
+  op.body = [&pool, q, clear] { clear(pool.bytes(q)); };
+  op.report = [&rank = rank_, q, id = request.id] { rank.emit(id, SlotCleared{q}); };
   op.accesses = [q, &pool](const AccessSink& sink) {
     for (const LayerPart& part : pool.layout().parts) {
       sink({Component::mamba, q, part.layer, part.part, AccessMode::write});

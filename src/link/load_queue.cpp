@@ -81,11 +81,14 @@ void LoadQueue::start_batch() {
   batch->events.resize(batch->layers.size());
   batch->open.assign(batch->layers.size(), waiting.size());
 
-  // The rows may have had readers: what the compute stream was given before comes first.
-  DeviceEvent fence;
-  rank_.device.record(StreamKind::compute, fence);
-  rank_.device.wait(StreamKind::load, fence);
+  order_behind_readers();
   for (const auto& load : waiting) start(load, batch);
+}
+
+void LoadQueue::order_behind_readers() {
+  DeviceEvent read;
+  rank_.device.record(StreamKind::compute, read);
+  rank_.device.wait(StreamKind::load, read);
 }
 
 void LoadQueue::start(const std::shared_ptr<Load>& load, const std::shared_ptr<Batch>& batch) {
@@ -175,28 +178,20 @@ bool LoadQueue::digests_match(const Load& load, LayerId layer) const {
 
 void LoadQueue::copy_layer(const std::shared_ptr<Load>& load, std::size_t layer_position) {
   const LayerId layer = load->batch->layers[layer_position];
-  std::int64_t bytes = 0;
-  for (const Transfer& transfer : load->transfers) {
-    const RowLayout& layout = rank_.pools.pool(transfer.component).layout();
-    bytes += layout.range_of(layer).size.value() * static_cast<std::int64_t>(transfer.rows.size());
-  }
+  Op op{.name = "load.layer", .link = Link::host_link};
   PoolGroup& pools = rank_.pools;
-  Op op{"load.layer", Link::host_link, Bytes{bytes}, {}, {}};
-  op.body = [&rank = rank_, load, layer, &pools] {
-    for (std::size_t t = 0; t < load->transfers.size(); ++t) {
-      const Transfer& transfer = load->transfers[t];
-      RowPool& pool = pools.pool(transfer.component);
-      const LayerPart range = pool.layout().range_of(layer);
-      const std::size_t stride = object_bytes(pool.layout());
-      for (std::size_t i = 0; i < transfer.rows.size() && range.size > Bytes{0}; ++i) {
-        std::memcpy(pool.bytes(transfer.rows[i]).data() + range.offset.index(),
-                    load->staging[t].data() + i * stride + range.offset.index(),
-                    range.size.index());
-      }
+  for (std::size_t t = 0; t < load->transfers.size(); ++t) {
+    const Transfer& transfer = load->transfers[t];
+    RowPool& pool = pools.pool(transfer.component);
+    const LayerPart range = pool.layout().range_of(layer);
+    const std::size_t stride = object_bytes(pool.layout());
+    for (std::size_t i = 0; i < transfer.rows.size() && range.size > Bytes{0}; ++i) {
+      const auto object = std::span(load->staging[t]).subspan(i * stride, stride);
+      op.copies.add(pool.bytes(transfer.rows[i]).subspan(range.offset.index(), range.size.index()),
+                    object.subspan(range.offset.index(), range.size.index()));
     }
-    ++load->layers_over;
-    rank.emit(load->request, LayerLanded{load->id, layer});
-  };
+  }
+  op.bytes = op.copies.size();
   op.accesses = [load, layer, &pools](const AccessSink& sink) {
     for (const Transfer& transfer : load->transfers) {
       for (const LayerPart& part : pools.pool(transfer.component).layout().parts) {
@@ -208,6 +203,12 @@ void LoadQueue::copy_layer(const std::shared_ptr<Load>& load, std::size_t layer_
     }
   };
   rank_.device.enqueue(StreamKind::load, std::move(op));
+  DeviceEvent landed;
+  rank_.device.record(StreamKind::load, landed);
+  rank_.device.on_reached(landed, [&rank = rank_, load, layer] {
+    ++load->layers_over;
+    rank.emit(load->request, LayerLanded{load->id, layer});
+  });
 }
 
 void LoadQueue::signal(Batch& batch, std::size_t layer) {

@@ -91,6 +91,8 @@ class LoadQueue {
   // Whether the bytes that arrived for one layer may be used.
   virtual bool accept(const Load& load, LayerId layer,
                       const std::vector<StoreResult>& results) const;
+  // Orders the loads behind all that the compute stream has been given: the rows may have readers.
+  virtual void order_behind_readers();
   // Fires a layer's event behind the copies of that layer, once no load of the batch is open there.
   virtual void signal(Batch& batch, std::size_t layer);
 

@@ -1,6 +1,7 @@
 #include "link/offload.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "link/load_queue.h"
 #include "link/stored_flags.h"
@@ -46,25 +47,16 @@ void OffloadQueue::order_behind_writers() {
 }
 
 void OffloadQueue::copy_out(const std::shared_ptr<Offload>& offload) {
-  std::int64_t bytes = 0;
-  for (const Transfer& transfer : offload->transfers) {
-    bytes += rank_.pools.pool(transfer.component).layout().row_bytes.value() *
-             static_cast<std::int64_t>(transfer.rows.size());
-  }
+  Op op{.name = "offload.copy", .link = Link::host_link};
   PoolGroup& pools = rank_.pools;
-  Op op{"offload.copy", Link::host_link, Bytes{bytes}, {}, {}};
-  op.body = [offload, &pools] {
-    for (const Transfer& transfer : offload->transfers) {
-      const RowPool& pool = pools.pool(transfer.component);
-      for (Row row : transfer.rows) {
-        const std::span<const std::byte> source = pool.bytes(row);
-        std::vector<std::byte> object(source.begin(), source.end());
-        const std::vector<std::byte> digests = row_digests(pool.layout(), source);
-        object.insert(object.end(), digests.begin(), digests.end());
-        offload->objects.push_back(std::move(object));
-      }
+  for (const Transfer& transfer : offload->transfers) {
+    const RowPool& pool = std::as_const(pools).pool(transfer.component);
+    for (Row row : transfer.rows) {
+      std::vector<std::byte>& object = offload->objects.emplace_back(pool.bytes(row).size());
+      op.copies.add(object, pool.bytes(row));
     }
-  };
+  }
+  op.bytes = op.copies.size();
   op.accesses = [offload, &pools](const AccessSink& sink) {
     for (const Transfer& transfer : offload->transfers) {
       for (const LayerPart& part : pools.pool(transfer.component).layout().parts) {
@@ -81,8 +73,11 @@ void OffloadQueue::put(const std::shared_ptr<Offload>& offload) {
   std::vector<PutItem> items;
   auto object = offload->objects.begin();
   for (const Transfer& transfer : offload->transfers) {
+    const RowLayout& layout = rank_.pools.pool(transfer.component).layout();
     Pages page = transfer.pages.begin;
     for (const PageHash& hash : transfer.hashes) {
+      const std::vector<std::byte> digests = row_digests(layout, *object);
+      object->insert(object->end(), digests.begin(), digests.end());
       items.push_back({rank_.keys.object_key(hash, transfer.component),
                        *object++,
                        {rank_.id, kNoRequest, transfer.component, LayerId{0}, page}});

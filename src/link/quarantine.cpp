@@ -14,7 +14,8 @@ std::size_t Quarantine::releasable(std::optional<LoadId> oldest_load) const {
   std::size_t count = 0;
   for (const Entry& entry : entries_) {
     const bool filled = oldest_load && *oldest_load <= entry.last_load;
-    if (filled || !entry.computed.reached() || !entry.loaded.reached()) break;
+    const bool passed = rank_.device.reached(entry.computed) && rank_.device.reached(entry.loaded);
+    if (filled || !passed) break;
     ++count;
   }
   return count;

@@ -1,9 +1,9 @@
 // Sweeps faults over scenarios: the n-th operation of every phase goes wrong, for every n, with 1
 // and 2 ranks; and a flush or a cancellation comes after the n-th event. Whatever happens, nothing
-// may be violated (semantics 7).
+// may be violated (semantics 7). Nor may anything be violated under any schedule of the streams.
 //
-// usage: sweep faults|events FILE... ; prints one line per scenario, exits 1 if any run was
-// violated
+// usage: sweep faults|events|schedules FILE... ; prints one line per scenario, exits 1 if any run
+// was violated
 #include <cstdio>
 #include <set>
 #include <string>
@@ -59,24 +59,32 @@ std::int64_t injections(const RunResult& result) {
   return count;
 }
 
+// False, and a line that says why, if the run could not be made or was violated.
+bool is_clean(const Scenario& scenario, const std::string& variant,
+              const Result<RunResult>& result) {
+  if (!result) {
+    std::printf("  %s: %s\n", scenario.name.c_str(), result.error().message.c_str());
+    return false;
+  }
+  if (result->pass()) return true;
+  const oracle::Violation& first = result->violations.front();
+  std::printf("  %s ranks %d {%s}: %s at step %d, expected %s, found %s\n", scenario.name.c_str(),
+              static_cast<int>(scenario.ranks), variant.c_str(), first.invariant.c_str(),
+              static_cast<int>(first.step.value()), first.expected.c_str(), first.actual.c_str());
+  return false;
+}
+
 // Runs one variant; true if its fault fired, besides the `own` ones of the scenario.
 bool run_one(const Scenario& scenario, const FaultSpec& spec, std::int64_t own, Tally& tally) {
   Scenario variant = scenario;
   variant.expect.reset();
   variant.faults.push_back(spec);
   const Result<RunResult> result = run_scenario(variant, {});
-  if (!result) {
-    std::printf("  %s: %s\n", scenario.name.c_str(), result.error().message.c_str());
-    return false;
-  }
-  if (injections(*result) <= own) return false;
+  if (result && injections(*result) <= own) return false;
+  const bool clean = is_clean(scenario, describe(spec), result);
+  if (!result) return false;
   ++tally.runs;
-  if (result->pass()) return true;
-  ++tally.failed;
-  const oracle::Violation& first = result->violations.front();
-  std::printf("  %s ranks %d {%s}: %s at step %d, expected %s, found %s\n", scenario.name.c_str(),
-              static_cast<int>(scenario.ranks), describe(spec).c_str(), first.invariant.c_str(),
-              static_cast<int>(first.step.value()), first.expected.c_str(), first.actual.c_str());
+  if (!clean) ++tally.failed;
   return true;
 }
 
@@ -125,12 +133,41 @@ Tally sweep_events(const Scenario& scenario) {
   return tally;
 }
 
+// Every mode with every seed; "priority" with every bug depth that the design names.
+std::vector<ScheduleSpec> schedules() {
+  std::vector<ScheduleSpec> specs;
+  specs.push_back({.mode = ScheduleMode::fifo});
+  specs.push_back({.mode = ScheduleMode::random});
+  for (std::int64_t depth : {1, 2, 3}) {
+    specs.push_back({.mode = ScheduleMode::priority, .depth = depth});
+  }
+  specs.push_back({.mode = ScheduleMode::depth_first, .depth = 2});
+  return specs;
+}
+
+Tally sweep_schedules(Scenario scenario) {
+  constexpr std::uint64_t kSeeds = 20;
+  Tally tally;
+  scenario.expect.reset();
+  for (const ScheduleSpec& schedule : schedules()) {
+    scenario.schedule = schedule;
+    for (scenario.seed = 1; scenario.seed <= kSeeds; ++scenario.seed) {
+      ++tally.runs;
+      const std::string variant = "schedule " + std::to_string(static_cast<int>(schedule.mode)) +
+                                  " depth " + std::to_string(schedule.depth) + " seed " +
+                                  std::to_string(scenario.seed);
+      if (!is_clean(scenario, variant, run_scenario(scenario, {}))) ++tally.failed;
+    }
+  }
+  return tally;
+}
+
 int sweep(int count, char** arguments) {
   if (count < 3) {
-    std::fprintf(stderr, "usage: sweep faults|events FILE...\n");
+    std::fprintf(stderr, "usage: sweep faults|events|schedules FILE...\n");
     return 2;
   }
-  const bool events = std::string(arguments[1]) == "events";
+  const std::string what = arguments[1];
   Tally total;
   for (int i = 2; i < count; ++i) {
     const Result<Scenario> scenario = read_scenario_file(arguments[i]);
@@ -138,7 +175,9 @@ int sweep(int count, char** arguments) {
       std::fprintf(stderr, "%s\n", scenario.error().message.c_str());
       return 2;
     }
-    const Tally tally = events ? sweep_events(*scenario) : sweep_operations(*scenario);
+    const Tally tally = what == "schedules" ? sweep_schedules(*scenario)
+                        : what == "events"  ? sweep_events(*scenario)
+                                            : sweep_operations(*scenario);
     std::printf("%s: %d runs, %d violated\n", scenario->name.c_str(), static_cast<int>(tally.runs),
                 static_cast<int>(tally.failed));
     total.runs += tally.runs;

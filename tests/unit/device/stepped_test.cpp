@@ -1,5 +1,6 @@
 #include "device/stepped.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -192,22 +193,174 @@ TEST_CASE("a schedule may change a duration, not the order within a stream") {
   REQUIRE(schedule.asked == 2);
 }
 
+// Writes down everything that a device tells.
+struct Lister : DeviceListener {
+  void enqueued(StreamKind stream) override { note("enqueued", stream); }
+  void op_begins(StreamKind stream, const Op& op) override {
+    note("begins " + std::string(op.name), stream);
+    if (op.accesses) op.accesses([this](const Access& access) { rows.push_back(access.row); });
+  }
+  void bytes_begin(const Op&) override { log.emplace_back("bytes"); }
+  void bytes_end(const Op&) override { log.emplace_back("moved"); }
+  void recorded(StreamKind stream, DeviceEvent::State& event) override {
+    note(event.reached ? "recorded again" : "recorded", stream);
+  }
+  void waited(StreamKind stream, const DeviceEvent::State&) override { note("waited", stream); }
+  void signalled(DeviceEvent::State&) override { log.emplace_back("signalled"); }
+  void seen_by_host(const DeviceEvent::State&) override { log.emplace_back("seen"); }
+  void note(const std::string& what, StreamKind stream) {
+    log.push_back(what + " on " + std::to_string(static_cast<int>(stream)));
+  }
+  Log log;
+  std::vector<Row> rows;
+};
+
 TEST_CASE("a listener sees each operation before its body, and its accesses on demand") {
-  struct Lister : AccessListener {
-    void on_op(StreamKind stream, const Op& op) override {
-      log.push_back(std::string(op.name) + " on " + std::to_string(static_cast<int>(stream)));
-      if (op.accesses) op.accesses([this](const Access& access) { rows.push_back(access.row); });
-    }
-    Log log;
-    std::vector<Row> rows;
-  } listener;
+  Lister listener;
   Bench bench({.listener = &listener});
-  Op op = instant([&] { REQUIRE(listener.log.size() == 1); });
+  Op op = instant([&] { listener.log.emplace_back("body"); });
+  op.report = [&] { listener.log.emplace_back("report"); };
   op.accesses = [](const AccessSink& sink) { sink(Access{.row = Row{7}}); };
   bench.device.enqueue(StreamKind::load, std::move(op));
   bench.timers.run_all();
-  REQUIRE(listener.log == Log{"instant on 1"});
+  REQUIRE(listener.log ==
+          Log{"enqueued on 1", "begins instant on 1", "bytes", "body", "moved", "report"});
   REQUIRE(listener.rows == std::vector{Row{7}});
+}
+
+TEST_CASE("a listener sees records, waits, signals and what the host learns") {
+  Lister listener;
+  Bench bench({.listener = &listener});
+  const DeviceEvent recorded;
+  const DeviceEvent signalled;
+  bench.device.wait(StreamKind::compute, recorded);
+  bench.device.record(StreamKind::load, recorded);
+  bench.device.record(StreamKind::load, recorded);
+  REQUIRE_FALSE(bench.device.reached(recorded));
+  bench.device.on_reached(recorded, [&] { listener.log.emplace_back("action"); });
+  listener.log.clear();
+  bench.timers.run_all();
+  REQUIRE(listener.log ==
+          Log{"recorded on 1", "seen", "action", "recorded again on 1", "waited on 0"});
+  listener.log.clear();
+  bench.device.signal(signalled);
+  bench.device.signal(signalled);
+  REQUIRE(listener.log == Log{"signalled"});
+  REQUIRE(bench.device.reached(signalled));
+  bench.device.on_reached(recorded, [&] { listener.log.emplace_back("action"); });
+  REQUIRE(listener.log == Log{"signalled", "seen", "seen", "action"});
+}
+
+// Four pieces of 8 bytes each, 10 ns apart.
+struct FourPieces : Schedule {
+  std::size_t pieces() const override { return 4; }
+};
+
+Op copy(std::span<std::byte> target, std::span<const std::byte> source) {
+  Op op{.name = "copy", .link = Link::host_link, .bytes = Bytes{40}};
+  op.copies.add(target, source);
+  return op;
+}
+
+TEST_CASE("a copy becomes visible in pieces, and its body runs after the last one") {
+  FourPieces schedule;
+  Bench bench({.schedule = &schedule});
+  std::vector<std::byte> target(32);
+  const std::vector<std::byte> source(32, std::byte{1});
+  Op op = copy(target, source);
+  op.body = [&] { bench.note("body"); };
+  bench.device.enqueue(StreamKind::load, std::move(op));
+  const auto visible = [&] { return std::ranges::count(target, std::byte{1}); };
+  for (std::int64_t piece = 0; piece < 4; ++piece) {
+    bench.timers.run_until(Nanoseconds{10 * piece + 9});
+    REQUIRE(visible() == 8 * piece);
+  }
+  REQUIRE(bench.log.empty());
+  bench.timers.run_all();
+  REQUIRE(visible() == 32);
+  REQUIRE(bench.log == Log{"body@40"});
+}
+
+TEST_CASE("whoever does not wait for a copy reads torn bytes") {
+  FourPieces schedule;
+  Bench bench({.schedule = &schedule});
+  std::vector<std::byte> target(32);
+  std::vector<std::byte> read(32);
+  const std::vector<std::byte> source(32, std::byte{1});
+  bench.device.enqueue(StreamKind::load, copy(target, source));
+  bench.device.enqueue(StreamKind::compute, Op{"read", Link::host_link, Bytes{25},
+                                               [&] { std::ranges::copy(target, read.begin()); }});
+  bench.timers.run_all();
+  REQUIRE(std::ranges::count(read, std::byte{1}) == 16);
+  REQUIRE(std::ranges::count(target, std::byte{1}) == 32);
+}
+
+TEST_CASE("without a schedule a copy is one piece at its end") {
+  Bench bench;
+  std::vector<std::byte> target(32);
+  bench.device.enqueue(StreamKind::load, copy(target, std::vector<std::byte>(32, std::byte{1})));
+  bench.timers.run_until(Nanoseconds{39});
+  REQUIRE(target == std::vector<std::byte>(32));
+}
+
+// Streams take turns; the load stream comes first, then the offload stream, then compute.
+struct LoadsFirst : FourPieces {
+  bool takes_turns() const override { return true; }
+  StreamKind choose(std::span<const StreamKind> runnable) override {
+    choices.emplace_back(runnable.begin(), runnable.end());
+    for (StreamKind stream : {StreamKind::load, StreamKind::offload}) {
+      if (std::ranges::count(runnable, stream) > 0) return stream;
+    }
+    return StreamKind::compute;
+  }
+  std::vector<std::vector<StreamKind>> choices;
+};
+
+TEST_CASE("streams take turns if the schedule says so, and it chooses the next one") {
+  using enum StreamKind;
+  LoadsFirst schedule;
+  Bench bench({.schedule = &schedule});
+  bench.op(compute, "compute", 10);
+  bench.op(offload, "offload", 5);
+  bench.op(offload, "offload 2", 0);
+  bench.op(load, "load", 20);
+  bench.timers.run_all();
+  REQUIRE(bench.log == Log{"load@20", "offload@25", "offload 2@25", "compute@35"});
+  // Heads in order of enqueueing; the last turn is no choice.
+  using Choices = std::vector<std::vector<StreamKind>>;
+  REQUIRE(schedule.choices ==
+          Choices{{compute, offload, load}, {compute, offload}, {compute, offload}});
+}
+
+TEST_CASE("a stream that waits gets no turn") {
+  LoadsFirst schedule;
+  Bench bench({.schedule = &schedule});
+  const DeviceEvent computed;
+  bench.device.wait(StreamKind::load, computed);
+  bench.op(StreamKind::load, "load", 20);
+  bench.op(StreamKind::compute, "compute", 10);
+  bench.device.record(StreamKind::compute, computed);
+  bench.op(StreamKind::compute, "compute 2", 10);
+  bench.timers.run_all();
+  REQUIRE(bench.log == Log{"compute@10", "load@30", "compute 2@40"});
+}
+
+TEST_CASE("a turn is one piece of a copy") {
+  LoadsFirst schedule;
+  Bench bench({.schedule = &schedule});
+  std::vector<std::byte> target(32);
+  const std::vector<std::byte> source(32, std::byte{1});
+  bench.device.enqueue(StreamKind::compute, copy(target, source));
+  bench.timers.run_until(Nanoseconds{5});
+  bench.op(StreamKind::load, "load", 20);
+  bench.timers.run_until(Nanoseconds{29});
+  REQUIRE(std::ranges::count(target, std::byte{1}) == 8);
+  bench.timers.run_until(Nanoseconds{30});
+  REQUIRE(bench.log == Log{"load@30"});
+  REQUIRE(std::ranges::count(target, std::byte{1}) == 8);
+  bench.timers.run_all();
+  REQUIRE(std::ranges::count(target, std::byte{1}) == 32);
+  REQUIRE(bench.timers.now() == Nanoseconds{60});
 }
 
 TEST_CASE("accesses are not enumerated without a listener") {
