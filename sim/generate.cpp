@@ -23,7 +23,10 @@ constexpr std::array kProfiles{
 // The settings that this version runs; the world refuses any other.
 constexpr std::array kAhead{std::int64_t{0}};
 constexpr std::array kPublish{PublishPolicy::at_commit};
-constexpr std::array kModes{ScheduleMode::fifo};
+
+// Besides fifo.
+constexpr std::array kModes{ScheduleMode::random, ScheduleMode::priority,
+                            ScheduleMode::depth_first};
 
 constexpr std::array kPages{std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4},
                             std::int64_t{5}, std::int64_t{8}, std::int64_t{16}};
@@ -84,7 +87,10 @@ class Sizes {
     if (wants(Feature::objects_descending)) cache.object_order = ObjectOrder::descending;
     scenario.ranks = wants(Feature::many_ranks) ? (draw_.one_in(4) ? 4 : 2) : 1;
     scenario.schedule.jitter = wants(Feature::jitter) ? 0.5 : 0;
-    if (wants(Feature::free_schedule)) scenario.schedule.mode = draw_.of(kModes);
+    if (wants(Feature::free_schedule)) {
+      scenario.schedule.mode = draw_.of(kModes);
+      scenario.schedule.depth = draw_.between(1, 3);
+    }
     scenario.store.latency_us = wants(Feature::slow_store) ? 2000 : 50;
     scenario.store.capacity_mib = wants(Feature::full_store) ? 0 : 256;
   }

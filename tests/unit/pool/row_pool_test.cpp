@@ -193,8 +193,8 @@ TEST_CASE("freed rows are poisoned in order of the compute stream, the others ar
 }
 
 TEST_CASE("poisoning takes no time and declares a write of every part of every row") {
-  struct Lister : AccessListener {
-    void on_op(StreamKind stream, const Op& op) override {
+  struct Lister : DeviceListener {
+    void op_begins(StreamKind stream, const Op& op) override {
       REQUIRE(stream == StreamKind::compute);
       REQUIRE(op.name == "pool.poison");
       op.accesses([this](const Access& access) {
