@@ -36,10 +36,15 @@ void AccessCheck::watch(PoolGroup& pools) {
   }
 }
 
-AccessCheck::Cell& AccessCheck::find(const Access& access) {
-  const auto found = at_.find({access.component, access.row, access.layer, access.part});
-  CHECK("access_check.access", found != at_.end());
-  return cells_[found->second];
+void AccessCheck::declare(const Access& access) {
+  const auto [first, last] =
+      at_.equal_range({access.component, access.row, access.layer, access.part});
+  CHECK("access_check.access", first != last);
+  for (auto at = first; at != last; ++at) {
+    Cell& cell = cells_[at->second];
+    cell.declared = true;
+    cell.written = cell.written || access.mode == AccessMode::write;
+  }
 }
 
 void AccessCheck::bytes_begin(const Op& op) {
@@ -47,13 +52,7 @@ void AccessCheck::bytes_begin(const Op& op) {
     cell.declared = cell.written = false;
     cell.before.assign(cell.bytes.begin(), cell.bytes.end());
   }
-  if (op.accesses) {
-    op.accesses([this](const Access& access) {
-      Cell& cell = find(access);
-      cell.declared = true;
-      cell.written = cell.written || access.mode == AccessMode::write;
-    });
-  }
+  if (op.accesses) op.accesses([this](const Access& access) { declare(access); });
   for (Cell& cell : cells_) {
     if (!cell.declared) poison(cell.bytes);
   }

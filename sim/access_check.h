@@ -16,7 +16,8 @@
 
 #include <functional>
 #include <map>
-#include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "device/stepped.h"
@@ -43,7 +44,8 @@ class AccessCheck : public DeviceListener {
   void bytes_end(const Op& op) override;
 
  private:
-  // One part of one row, as long as the bytes of an operation move.
+  // One range of one row, as long as the bytes of an operation move. K and V of a layer are two
+  // ranges and one part.
   struct Cell {
     Component component = Component::full;
     Row row{};
@@ -54,11 +56,11 @@ class AccessCheck : public DeviceListener {
     std::vector<std::byte> before{};
   };
 
-  Cell& find(const Access& access);
+  void declare(const Access& access);
 
   Report report_;
   std::vector<Cell> cells_;
-  std::map<std::tuple<Component, Row, LayerId, Part>, std::size_t> at_;
+  std::multimap<std::tuple<Component, Row, LayerId, Part>, std::size_t> at_;
 };
 
 }  // namespace lockstep::sim

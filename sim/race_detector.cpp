@@ -25,6 +25,8 @@ RaceDetector::RaceDetector(const std::vector<PoolSpec>& pools, Report report)
     for (const LayerPart& part : spec.layout.parts) {
       const std::size_t at = layer_part(part.layer, part.part);
       if (pool.part_of.size() <= at) pool.part_of.resize(at + 1, kNoPart);
+      // K and V of a layer are two ranges and one part.
+      if (pool.part_of[at] != kNoPart) continue;
       pool.part_of[at] = static_cast<std::uint32_t>(pool.parts++);
     }
     pool.cells.resize((spec.capacity.index() + 1) * pool.parts);

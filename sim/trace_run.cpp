@@ -18,7 +18,7 @@ Result<RunResult> run_trace(const TraceOptions& options, const std::vector<Trace
   config.store = options.store;
   config.seed = run_options.seed.value_or(1);
   config.stop_at_first = run_options.stop_at_first;
-  config.watch = Watch::nobody;
+  config.watch = run_options.watch;
   config.keep_tokens = false;
   config.observer = run_options.observer;
   const auto places = static_cast<std::size_t>(config.cache.max_running);

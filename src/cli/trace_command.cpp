@@ -63,6 +63,7 @@ ExitStatus trace_command(const TraceArguments& arguments) {
   Result<sim::RunResult> result = [&] {
     Progress progress("requests", arguments.quiet);
     sim::RunOptions run_options;
+    run_options.watch = sim::Watch::nobody;  // a trace is long
     run_options.progress = [&](std::uint64_t done, std::uint64_t total) {
       progress.update(done, total);
     };
