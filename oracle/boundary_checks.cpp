@@ -200,8 +200,13 @@ void BoundaryChecks::follow(const Event& event, const Committed& committed) {
     check_surplus(event, committed);
   }
   open_[event.rank.index()].reset();
-  commits_[{event.rank, event.request}] = {committed.boundary, content, committed.source,
-                                           committed.q,        0,       false};
+  CommitState state;
+  state.id = committed.commit;
+  state.boundary = committed.boundary;
+  state.content = content;
+  state.source = committed.source;
+  state.q = committed.q;
+  commits_[{event.rank, event.request}] = state;
 }
 
 void BoundaryChecks::check_boundary(const Event& event, const Committed& committed,
@@ -390,6 +395,9 @@ void BoundaryChecks::follow(const Event& event, const CopyExecuted& copied) {
   const RequestRecord* request = scene_.requests.find(event.request);
   if (request == nullptr || has_ended(request->phase)) return;
   const auto found = commits_.find({event.rank, event.request});
+  const bool is_of_an_older =
+      found != commits_.end() && (copied.commit < found->second.id || found->second.is_over);
+  if (is_of_an_older) return;
   if (found == commits_.end() || found->second.boundary == Tokens{0}) {
     scene_.findings.report("B10", event.rank, event.request,
                            "a copy only after a COMMIT with a hit", "a copy without one");
@@ -415,6 +423,13 @@ void BoundaryChecks::follow(const Event& event, const CopyExecuted& copied) {
                          text(Component::mamba, copied.source) +
                              (is_in_place ? " is not locked" : " is not the tree's state any more"),
                          {.row = copied.source});
+}
+
+void BoundaryChecks::leave_commit(RequestId request) {
+  for (std::uint32_t rank = 0; rank < scene_.ledgers.size(); ++rank) {
+    const auto found = commits_.find({RankId{rank}, request});
+    if (found != commits_.end()) found->second.is_over = true;
+  }
 }
 
 void BoundaryChecks::follow(const Event& event, const ForwardAccepted& accepted) {

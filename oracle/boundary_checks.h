@@ -40,12 +40,14 @@ class BoundaryChecks : public Checker {
     int frees = 0;
   };
   struct CommitState {
+    CommitId id;
     Tokens boundary;
     ContentId content = kNoContent;
     Row source;
     Row q;
     int copies = 0;
-    bool has_run = false;
+    bool has_run = false;  // a forward after it was accepted
+    bool is_over = false;  // the request was sent back: a copy in flight is of no account
   };
 
   void check(const Event& event, const Inserted& inserted);
@@ -59,11 +61,14 @@ class BoundaryChecks : public Checker {
   void follow(const Event& event, const LoadQueued& queued);
   void follow(const Event& event, const OffloadQueued& queued);
   void follow(const Event& event, const CopyExecuted& copied);
+  void follow(const Event& event, const RequestRetracted&) { leave_commit(event.request); }
+  void follow(const Event& event, const RequestRestarted&) { leave_commit(event.request); }
   void follow(const Event& event, const ForwardAccepted& accepted);
   void follow(const Event& event, const CheckpointTracked& tracked);
   template <class Other>
   void follow(const Event&, const Other&) {}
 
+  void leave_commit(RequestId request);
   void check_insert_label(const Event& event, const Inserted& inserted,
                           const RequestRecord& request);
   void check_partition(const Event& event, Component component, PageRange whole,

@@ -20,17 +20,36 @@ void DataChecks::before(const Event& event) {
 
 void DataChecks::after(const Event& event) {
   if (const auto* accepted = std::get_if<ForwardAccepted>(&event.body)) {
-    for (const SegmentView& segment : accepted->segments) check_segment(event, segment);
+    for (const SegmentView& segment : accepted->segments) {
+      check_segment(event, accepted->forward, segment);
+    }
+    launches_.erase({event.rank, accepted->forward});
+  } else if (const auto* launched = std::get_if<ForwardLaunched>(&event.body)) {
+    note_launch(event, *launched);
   } else if (const auto* inserted = std::get_if<Inserted>(&event.body)) {
     if (inserted->cause != InsertCause::load) check_inserted(event, *inserted);
   } else if (const auto* committed = std::get_if<Committed>(&event.body)) {
-    boundaries_[{event.rank, event.request}] = committed->boundary;
+    commits_[{event.rank, event.request}] = {committed->commit, committed->boundary};
     prepared_.erase({event.rank, event.request});
   } else if (const auto* copied = std::get_if<CopyExecuted>(&event.body)) {
-    const auto boundary = boundaries_.find({event.rank, event.request});
-    if (boundary != boundaries_.end()) note_copy(event, *copied, boundary->second);
+    const LastCommit* commit = commit_of(event, copied->commit);
+    if (commit != nullptr) note_copy(event, *copied, commit->boundary);
   } else if (const auto* cleared = std::get_if<SlotCleared>(&event.body)) {
-    note_clearing(event, *cleared);
+    if (commit_of(event, cleared->commit) != nullptr) note_clearing(event, *cleared);
+  }
+}
+
+// Null if the request has left that COMMIT behind.
+const DataChecks::LastCommit* DataChecks::commit_of(const Event& event, CommitId id) const {
+  const auto found = commits_.find({event.rank, event.request});
+  return found == commits_.end() || id < found->second.id ? nullptr : &found->second;
+}
+
+void DataChecks::note_launch(const Event& event, const ForwardLaunched& launched) {
+  const std::uint64_t allocations = scene_.ledger(event.rank).allocations();
+  launches_[{event.rank, launched.forward}] = allocations;
+  for (const SegmentView& segment : launched.segments) {
+    newest_[{event.rank, segment.request}] = launched.forward;
   }
 }
 
@@ -99,18 +118,20 @@ void DataChecks::check_inserted(const Event& event, const Inserted& inserted) {
 
 // ---------------------------------------------------------------- accepted forwards
 
-void DataChecks::check_segment(const Event& event, const SegmentView& segment) {
+void DataChecks::check_segment(const Event& event, ForwardId forward, const SegmentView& segment) {
   const RequestRecord* request = scene_.requests.find(segment.request);
   if (request == nullptr || segment.tokens.empty() || request->length() < end_of(segment)) return;
   scene_.advance_replica(*request, end_of(segment));
   check_prepared_slot(event, *request);
   if (scene_.geometry().has_full)
-    check_written_rows(event, segment, *request, Component::full, segment.full);
+    check_written_rows(event, forward, segment, *request, Component::full);
   if (scene_.geometry().has_swa)
-    check_written_rows(event, segment, *request, Component::swa, segment.swa);
+    check_written_rows(event, forward, segment, *request, Component::swa);
   if (scene_.geometry().has_mamba) {
-    check_private_slot(event, segment, *request);
-    check_snapshots(event, segment, *request);
+    if (newest_[{event.rank, segment.request}] <= forward) {
+      check_private_slot(event, segment, *request);
+    }
+    check_snapshots(event, forward, segment, *request);
   }
   if (event.rank == RankId{0}) scene_.verdict.tally.tokens_verified += segment.tokens.size();
 }
@@ -170,19 +191,20 @@ void DataChecks::check_prepared_slot(const Event& event, const RequestRecord& re
   }
 }
 
-// With a forward in flight behind this one, rows of this plan may have been released since: those
-// are not judged.
-bool DataChecks::may_hold(const Event& event, Component component, Row row, RequestId request,
-                          ContentId content) const {
+bool DataChecks::may_hold(const Event& event, ForwardId forward, Component component, Row row,
+                          RequestId request, ContentId content) const {
   const RowRecord& record = scene_.ledger(event.rank).row(component, row);
-  if (record.owner == RowOwner::request) return record.request == request;
+  const auto launch = launches_.find({event.rank, forward});
+  const bool kept = launch == launches_.end() || record.taken <= launch->second;
+  if (record.owner == RowOwner::request) return kept && record.request == request;
   return record.owner == RowOwner::tree && record.content == content;
 }
 
-void DataChecks::check_written_rows(const Event& event, const SegmentView& segment,
-                                    const RequestRecord& request, Component component,
-                                    std::span<const Row> table) {
+void DataChecks::check_written_rows(const Event& event, ForwardId forward,
+                                    const SegmentView& segment, const RequestRecord& request,
+                                    Component component) {
   const Geometry& geometry = scene_.geometry();
+  const std::span<const Row> table = component == Component::full ? segment.full : segment.swa;
   const Tokens end = end_of(segment);
   for (Tokens begin = segment.start; begin < end;) {
     const Pages page = geometry.pages(begin);
@@ -190,7 +212,7 @@ void DataChecks::check_written_rows(const Event& event, const SegmentView& segme
     const Row row = page.index() < table.size() ? table[page.index()] : kTrapRow;
     const ContentId content =
         page.index() < request.chain.size() ? request.chain[page.index()] : kNoContent;
-    if (row != kTrapRow && may_hold(event, component, row, segment.request, content)) {
+    if (row != kTrapRow && may_hold(event, forward, component, row, segment.request, content)) {
       ++scene_.verdict.tally.rows_compared;
       const auto bytes = scene_.inspector(event.rank).row_bytes(component, row);
       if (const auto difference =
@@ -211,8 +233,7 @@ void DataChecks::check_written_rows(const Event& event, const SegmentView& segme
 void DataChecks::check_private_slot(const Event& event, const SegmentView& segment,
                                     const RequestRecord& request) {
   const RowRecord& q = scene_.ledger(event.rank).row(Component::mamba, segment.q);
-  const bool advanced_already = scene_.config.cache.ahead > 0;
-  if (advanced_already || segment.q == kTrapRow || q.owner == RowOwner::free) return;
+  if (segment.q == kTrapRow || q.owner == RowOwner::free) return;
   const auto bytes = scene_.inspector(event.rank).row_bytes(Component::mamba, segment.q);
   ++scene_.verdict.tally.rows_compared;
   const auto difference =
@@ -224,14 +245,14 @@ void DataChecks::check_private_slot(const Event& event, const SegmentView& segme
       {.layer = difference->layer, .row = segment.q});
 }
 
-void DataChecks::check_snapshots(const Event& event, const SegmentView& segment,
+void DataChecks::check_snapshots(const Event& event, ForwardId forward, const SegmentView& segment,
                                  const RequestRecord& request) {
   for (const SnapshotView& snapshot : segment.snapshots) {
     if (snapshot.slot == kTrapRow || !Geometry::on_grid(snapshot.depth, scene_.geometry().page))
       continue;
     const ContentId content = scene_.requests.content_at(request, snapshot.depth);
     if (content == kNoContent ||
-        !may_hold(event, Component::mamba, snapshot.slot, segment.request, content))
+        !may_hold(event, forward, Component::mamba, snapshot.slot, segment.request, content))
       continue;
     check_row(event.rank, segment.request, Component::mamba, snapshot.slot, content,
               "when its forward is accepted");

@@ -6,9 +6,10 @@
 // rows and states when an INSERT makes them readable; every row of the tree at quiescence.
 //
 // With `overlap = per_layer` the forward has advanced the earlier layers of Q by the time the last
-// one is copied: then the source is compared whole, and Q in its last layer. With a forward always
-// in flight (`ahead` = 1) Q has moved on when results are accepted: then only what was tracked is
-// compared.
+// one is copied: then the source is compared whole, and Q in its last layer. Where another forward
+// of the request is in flight behind the one whose results are accepted (`ahead` = 1), Q may have
+// moved on: then only what was tracked is compared. Rows that the request has given back since the
+// launch are not compared either.
 //
 // Not verified: results that were dropped; bytes of a request's own rows after they were accepted
 // and before they are inserted. Outputs are output_checks'.
@@ -42,25 +43,37 @@ class DataChecks : public Checker {
 
   void check_load(const Event& event, const LoadFinished& finished);
   void check_inserted(const Event& event, const Inserted& inserted);
-  void check_segment(const Event& event, const SegmentView& segment);
+  void check_segment(const Event& event, ForwardId forward, const SegmentView& segment);
   void check_prepared_slot(const Event& event, const RequestRecord& request);
-  void check_written_rows(const Event& event, const SegmentView& segment,
-                          const RequestRecord& request, Component component,
-                          std::span<const Row> table);
+  void check_written_rows(const Event& event, ForwardId forward, const SegmentView& segment,
+                          const RequestRecord& request, Component component);
   void check_private_slot(const Event& event, const SegmentView& segment,
                           const RequestRecord& request);
-  void check_snapshots(const Event& event, const SegmentView& segment,
+  void check_snapshots(const Event& event, ForwardId forward, const SegmentView& segment,
                        const RequestRecord& request);
   void check_row(RankId rank, RequestId request, Component component, Row row, ContentId content,
                  std::string_view when);
+  void note_launch(const Event& event, const ForwardLaunched& launched);
   void note_copy(const Event& event, const CopyExecuted& copied, Tokens boundary);
   void note_clearing(const Event& event, const SlotCleared& cleared);
-  bool may_hold(const Event& event, Component component, Row row, RequestId request,
-                ContentId content) const;
+  // Whether the row is still what `forward` was launched with: with another one in flight behind
+  // it, the request may have given it back, and even have taken it again for another page.
+  bool may_hold(const Event& event, ForwardId forward, Component component, Row row,
+                RequestId request, ContentId content) const;
+
+  struct LastCommit {
+    CommitId id;
+    Tokens boundary;
+  };
+
+  const LastCommit* commit_of(const Event& event, CommitId id) const;
 
   const Scene& scene_;
-  std::map<std::pair<RankId, RequestId>, Tokens> boundaries_;  // of the last COMMIT
+  std::map<std::pair<RankId, RequestId>, LastCommit> commits_;
   std::map<std::pair<RankId, RequestId>, PreparedSlot> prepared_;
+  std::map<std::pair<RankId, RequestId>, ForwardId> newest_;  // launched with the request
+  // Of each forward in flight: how many allocations there had been when it was launched.
+  std::map<std::pair<RankId, ForwardId>, std::uint64_t> launches_;
 };
 
 }  // namespace lockstep::oracle

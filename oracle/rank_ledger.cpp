@@ -101,8 +101,11 @@ void RankLedger::place(Component component, ContentId content, Row row) {
 }
 
 void RankLedger::on(const Event& event, const RowsAllocated& allocated) {
-  for (Row row : allocated.rows)
+  ++allocations_;
+  for (Row row : allocated.rows) {
     set_owner(allocated.component, row, RowOwner::request, event.request);
+    if (RowRecord* record = find_row(allocated.component, row)) record->taken = allocations_;
+  }
 }
 
 void RankLedger::on(const Event&, const RowsFreed& freed) {
@@ -311,12 +314,15 @@ void RankLedger::on(const Event&, const OffloadFinished& finished) {
 void RankLedger::on(const Event& event, const Committed& committed) {
   drop_copy(event.request);
   if (committed.boundary == Tokens{0} || committed.source == kTrapRow) return;
-  pending_copies_[event.request] = {committed.source, committed.q};
+  pending_copies_[event.request] = {committed.source, committed.q, committed.commit};
   refer(Component::mamba, committed.source, 1);
 }
 
-void RankLedger::on(const Event& event, const CopyExecuted&) {
-  drop_copy(event.request);
+void RankLedger::on(const Event& event, const CopyExecuted& copied) {
+  const auto found = pending_copies_.find(event.request);
+  if (found != pending_copies_.end() && found->second.commit == copied.commit) {
+    drop_copy(event.request);
+  }
 }
 
 void RankLedger::drop_copy(RequestId request) {

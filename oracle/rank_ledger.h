@@ -40,6 +40,7 @@ struct RowRecord {
   RowOwner owner = RowOwner::free;
   RequestId request = kNoRequest;  // owner request
   ContentId content = kNoContent;  // tree rows: what they hold or are being filled with
+  std::uint64_t taken = 0;         // allocations of this rank up to the one that took it
   Tokens depth;  // slots: how many tokens the state covers, as far as forwards and loads told
   std::int64_t references = 0;  // running transfers and pending copies that name the row
 };
@@ -83,6 +84,7 @@ struct TransferRecord {
 struct PendingCopy {
   Row source;
   Row q;
+  CommitId commit;
 };
 
 class RankLedger {
@@ -96,6 +98,8 @@ class RankLedger {
 
   bool has(Component component) const { return !rows_[index(component)].empty(); }
   const RowRecord& row(Component component, Row row) const;
+  // How many allocations there have been.
+  std::uint64_t allocations() const { return allocations_; }
   // Rows without the trap, in order.
   std::size_t row_count(Component component) const { return rows_[index(component)].size(); }
   // The tree's row for `content`, or the trap row.
@@ -152,6 +156,7 @@ class RankLedger {
   void on(const Event& event, const RequestFinished&) { drop_copy(event.request); }
   void on(const Event& event, const RequestCancelled&) { drop_copy(event.request); }
   void on(const Event& event, const RequestRetracted&) { drop_copy(event.request); }
+  void on(const Event& event, const RequestRestarted&) { drop_copy(event.request); }
   template <class Other>
   void on(const Event&, const Other&) {}
 
@@ -173,6 +178,7 @@ class RankLedger {
   TreeHoldings holdings_{*this};
   std::array<std::vector<RowRecord>, 3> rows_;
   std::array<Rows, 3> free_rows_;
+  std::uint64_t allocations_ = 0;
   std::vector<TreePage> tree_;           // by content
   std::vector<std::int32_t> swa_locks_;  // by content
   std::map<NodeId, LedgerNode> nodes_;

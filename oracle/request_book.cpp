@@ -36,7 +36,8 @@ void RequestBook::apply(const Event& event) {
   } else if (const auto* committed = std::get_if<Committed>(&event.body)) {
     record.fed = committed->boundary;
     set_phase(record, RequestPhase::running);
-  } else if (std::holds_alternative<RequestRetracted>(event.body)) {
+  } else if (std::holds_alternative<RequestRetracted>(event.body) ||
+             std::holds_alternative<RequestRestarted>(event.body)) {
     record.fed = Tokens{0};
     set_phase(record, RequestPhase::waiting);
   } else if (std::holds_alternative<RequestFinished>(event.body)) {

@@ -24,10 +24,6 @@ MemoryStoreConfig store_config(const StoreSpec& spec) {
 
 // What the format knows and this version does not run is refused, never passed over.
 Result<void> check_supported(const CacheConfig& cache) {
-  if (cache.ahead != 0) {
-    return Error{"/cache/ahead: expected 0, the only value that this version runs, found " +
-                 std::to_string(cache.ahead)};
-  }
   if (cache.publish != PublishPolicy::at_commit) {
     return Error{
         "/cache/publish: expected \"at_commit\", the only value that this version runs, found "

@@ -133,6 +133,7 @@ void visit(const TokenAccepted& event, Fields& fields) {
   fields.add("token", event.token).add("position", event.position);
 }
 void visit(const RequestRetracted&, Fields&) {}
+void visit(const RequestRestarted&, Fields&) {}
 void visit(const RequestFinished&, Fields&) {}
 void visit(const RequestCancelled&, Fields&) {}
 void visit(const CacheFlushed&, Fields&) {}
@@ -202,7 +203,8 @@ void visit(const Committed& event, Fields& fields) {
       .add("source", event.source)
       .add("q", event.q)
       .add("mamba_exist", event.mamba_exist)
-      .add("from_load", event.from_load);
+      .add("from_load", event.from_load)
+      .add("commit", event.commit);
 }
 void visit(const LoadQueued& event, Fields& fields) {
   fields.add("load", event.load)
@@ -219,10 +221,10 @@ void visit(const LoadFinished& event, Fields& fields) {
   fields.add("load", event.load).add("good", event.good);
 }
 void visit(const CopyExecuted& event, Fields& fields) {
-  fields.add("source", event.source).add("q", event.q);
+  fields.add("source", event.source).add("q", event.q).add("commit", event.commit);
 }
 void visit(const SlotCleared& event, Fields& fields) {
-  fields.add("q", event.q);
+  fields.add("q", event.q).add("commit", event.commit);
 }
 
 // ---------------------------------------------------------------- forwards
@@ -303,18 +305,51 @@ void visit(const StoreRemoved& event, Fields& fields) {
 void visit(const StoreCleared&, Fields&) {}
 
 // In the order of EventBody's alternatives.
-constexpr std::array<std::string_view, 44> kEventNames{
-    "step_begun",        "request_submitted", "request_refused",   "token_accepted",
-    "request_retracted", "request_finished",  "request_cancelled", "cache_flushed",
-    "engine_restarted",  "matched",           "looked_up",         "voted",
-    "gave_up",           "allocation_failed", "load_planned",      "load_aborted",
-    "prepared",          "inserted",          "committed",         "load_queued",
-    "load_started",      "layer_landed",      "load_finished",     "copy_executed",
-    "slot_cleared",      "forward_launched",  "forward_accepted",  "checkpoint_tracked",
-    "rows_allocated",    "rows_freed",        "rows_released",     "node_created",
-    "node_split",        "node_removed",      "evicted",           "lock_taken",
-    "lock_released",     "offload_queued",    "offload_finished",  "offload_walked",
-    "stored_flag_set",   "store_put",         "store_removed",     "store_cleared"};
+constexpr std::array<std::string_view, 45> kEventNames{"step_begun",
+                                                       "request_submitted",
+                                                       "request_refused",
+                                                       "token_accepted",
+                                                       "request_retracted",
+                                                       "request_restarted",
+                                                       "request_finished",
+                                                       "request_cancelled",
+                                                       "cache_flushed",
+                                                       "engine_restarted",
+                                                       "matched",
+                                                       "looked_up",
+                                                       "voted",
+                                                       "gave_up",
+                                                       "allocation_failed",
+                                                       "load_planned",
+                                                       "load_aborted",
+                                                       "prepared",
+                                                       "inserted",
+                                                       "committed",
+                                                       "load_queued",
+                                                       "load_started",
+                                                       "layer_landed",
+                                                       "load_finished",
+                                                       "copy_executed",
+                                                       "slot_cleared",
+                                                       "forward_launched",
+                                                       "forward_accepted",
+                                                       "checkpoint_tracked",
+                                                       "rows_allocated",
+                                                       "rows_freed",
+                                                       "rows_released",
+                                                       "node_created",
+                                                       "node_split",
+                                                       "node_removed",
+                                                       "evicted",
+                                                       "lock_taken",
+                                                       "lock_released",
+                                                       "offload_queued",
+                                                       "offload_finished",
+                                                       "offload_walked",
+                                                       "stored_flag_set",
+                                                       "store_put",
+                                                       "store_removed",
+                                                       "store_cleared"};
 static_assert(kEventNames.size() == std::variant_size_v<EventBody>);
 
 }  // namespace

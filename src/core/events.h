@@ -56,6 +56,8 @@ struct TokenAccepted {  // engine: the request generated `token`; it stands at `
 
 struct RequestRetracted {
 };  // engine: rows and slots are back; it waits again with prompt + generated tokens
+struct RequestRestarted {};  // engine: a load on its path failed; what it computed since is
+                             // dropped, it waits again and keeps Q
 struct RequestFinished {};   // engine: all tokens generated, finish handled
 struct RequestCancelled {};  // engine
 struct CacheFlushed {};      // per rank: the tree is empty
@@ -160,6 +162,7 @@ struct Committed {
   Row q = kTrapRow;       // the request's private slot
   bool mamba_exist = false;
   bool from_load = false;
+  CommitId commit;
 };
 
 // One component's part of a load or an offload. `hashes` name the pages (the last page's for
@@ -192,9 +195,11 @@ struct CopyExecuted {  // the device copied Q <- source, all layers; reported wh
                        // ran
   Row source = kTrapRow;
   Row q = kTrapRow;
+  CommitId commit;  // that asked for it; the request may have left that one behind
 };
 struct SlotCleared {  // the device cleared Q
   Row q = kTrapRow;
+  CommitId commit;
 };
 
 // ---------------------------------------------------------------- forwards
@@ -208,9 +213,9 @@ struct SnapshotView {
 struct SegmentView {
   RequestId request;
   Tokens start;
-  std::span<const TokenId> tokens;
-  std::span<const Row> full;  // page table from page 0
-  std::span<const Row> swa;   // page table from page 0; trap where released or absent
+  std::span<const TokenId> tokens;  // kTokenOnDevice: a forward in flight computes it
+  std::span<const Row> full;        // page table from page 0
+  std::span<const Row> swa;         // page table from page 0; trap where released or absent
   Row q = kTrapRow;
   std::span<const SnapshotView> snapshots;
   std::span<const std::byte>
@@ -321,9 +326,9 @@ struct StoreCleared {};  // engine: restarted without its data
 
 using EventBody =
     std::variant<StepBegun, RequestSubmitted, RequestRefused, TokenAccepted, RequestRetracted,
-                 RequestFinished, RequestCancelled, CacheFlushed, EngineRestarted, Matched,
-                 LookedUp, Voted, GaveUp, AllocationFailed, LoadPlanned, LoadAborted, Prepared,
-                 Inserted, Committed, LoadQueued, LoadStarted, LayerLanded, LoadFinished,
+                 RequestRestarted, RequestFinished, RequestCancelled, CacheFlushed, EngineRestarted,
+                 Matched, LookedUp, Voted, GaveUp, AllocationFailed, LoadPlanned, LoadAborted,
+                 Prepared, Inserted, Committed, LoadQueued, LoadStarted, LayerLanded, LoadFinished,
                  CopyExecuted, SlotCleared, ForwardLaunched, ForwardAccepted, CheckpointTracked,
                  RowsAllocated, RowsFreed, RowsReleased, NodeCreated, NodeSplit, NodeRemoved,
                  Evicted, LockTaken, LockReleased, OffloadQueued, OffloadFinished, OffloadWalked,

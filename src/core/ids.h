@@ -62,10 +62,14 @@ using StepId = Id<struct StepTag, std::uint64_t>;  // an engine step, counted fr
 using LoadId = Id<struct LoadTag, std::uint64_t>;  // one request's load
 using OffloadId = Id<struct OffloadTag, std::uint64_t>;  // one node's offload
 using LockId = Id<struct LockTag, std::uint64_t>;        // one open lock ticket
+using CommitId = Id<struct CommitTag, std::uint64_t>;    // one COMMIT of one rank
 using ForwardId = Id<struct ForwardTag, std::uint64_t>;  // one forward of the engine
 
 // Row 0 of every pool: never allocated, a trap for reads and writes through an absent row.
 inline constexpr Row kTrapRow{0};
+
+// In the plan of a forward: the token is the output of a forward that is still in flight.
+inline constexpr TokenId kTokenOnDevice{0xffffffffu};
 
 // "No request": events that belong to no request carry it.
 inline constexpr RequestId kNoRequest{0xffffffffu};

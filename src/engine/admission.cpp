@@ -73,7 +73,7 @@ bool Engine::admit(Request& request) {
       rank.cache->commit_empty(request.id);
   }
   request.phase = Phase::running;
-  request.fed = request.boundary;
+  request.fed = request.planned = request.boundary;
   reach(request, Point::committed);
   return true;
 }

@@ -58,8 +58,9 @@ std::string Engine::refusal(const Submission& submission) const {
 // ---------------------------------------------------------------- the step
 
 bool Engine::ready() const {
-  if (in_flight_ != nullptr && ranks_in_flight_ > 0) return false;
-  if (dirty_) return true;
+  if (!may_launch() && in_flight_.front()->ranks_to_go > 0) return false;
+  if (can_take_results() && (!may_launch() || nothing_planned_)) return true;
+  if (dirty_ && may_launch()) return true;
   const auto on_all_ranks = [&](auto condition) { return std::ranges::all_of(ranks_, condition); };
   return settleable_load().has_value() || on_all_ranks([](const RankUnit& rank) {
            return rank.cache->oldest_finished_offload().has_value();
@@ -80,7 +81,8 @@ void Engine::step() {
     admit_waiting();
   }
   for (const RankUnit& rank : ranks_) rank.cache->start_loads();
-  if (!draining) launch_forward();
+  nothing_planned_ = true;
+  if (!draining && may_launch()) launch_forward();
 }
 
 void Engine::settle_transfers() {
@@ -128,12 +130,9 @@ bool Engine::settle_oldest_load() {
 
 void Engine::start_again(Request& request) {
   for (const RankUnit& rank : ranks_) rank.cache->reset(request.id);
-  request.phase = Phase::waiting;
-  request.fed = Tokens{0};
-  request.prefill_end = request.length();
-  request.has_result = false;
+  request.wait_again();
   request.query_store = false;
-  ++request.generation;
+  emit(request.id, RequestRestarted{});
 }
 
 bool Engine::settle_oldest_offload() {
@@ -160,22 +159,11 @@ void Engine::note_landings() {
 }
 
 void Engine::take_results() {
-  if (in_flight_ != nullptr) {
-    const std::shared_ptr<Forward> forward = std::move(in_flight_);
-    in_flight_ = nullptr;
-    drop_outdated(*forward);
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      const std::vector<SegmentView> views = forward->view(rank);
-      sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
-                 ForwardAccepted{forward->id, views});
-    }
-    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
-      const PlannedSegment& segment = forward->segments[i];
-      const std::size_t last = (segment.tokens.size() - 1) * model_.output_bytes().index();
-      const auto output = std::span<const std::byte>(forward->ranks.front().segments[i].outputs)
-                              .subspan(last, model_.output_bytes().index());
-      take_segment(segment, output);
-    }
+  // One stays in flight, unless none could be planned behind it.
+  if (can_take_results() && (!may_launch() || nothing_planned_)) {
+    const std::shared_ptr<Forward> forward = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    take_forward(*forward);
   }
   std::vector<RequestId> finishing;
   for (const auto& [id, request] : requests_) {
@@ -184,14 +172,41 @@ void Engine::take_results() {
   for (RequestId id : finishing) try_finish(*find(id));
 }
 
+bool Engine::may_launch() const {
+  return in_flight_.size() <= static_cast<std::size_t>(config_.ahead);
+}
+
+bool Engine::can_take_results() const {
+  if (in_flight_.empty() || in_flight_.front()->ranks_to_go > 0) return false;
+  const std::optional<LoadId> newest = in_flight_.front()->newest_load;
+  return !newest || std::ranges::none_of(ranks_, [&](const RankUnit& rank) {
+    const std::optional<LoadId> oldest = rank.cache->oldest_load();
+    return oldest && *oldest <= *newest;
+  });
+}
+
+void Engine::take_forward(Forward& forward) {
+  drop_outdated(forward);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const std::vector<SegmentView> views = forward.view(rank);
+    sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
+               ForwardAccepted{forward.id, views});
+  }
+  const std::size_t size = model_.output_bytes().index();
+  for (std::size_t i = 0; i < forward.segments.size(); ++i) {
+    if (forward.segments[i].dropped) continue;
+    const std::span<const std::byte> outputs = forward.ranks.front().segments[i].outputs;
+    take_segment(forward.segments[i], outputs.last(size));
+  }
+}
+
+// A request that has started again takes nothing of what it computed before, one that has all its
+// tokens nothing of the forward that ran ahead.
 void Engine::drop_outdated(Forward& forward) const {
-  // A request that has started again meanwhile takes nothing of what it computed before.
-  for (std::size_t i = forward.segments.size(); i-- > 0;) {
-    const Request* request = find(forward.segments[i].request);
-    if (request != nullptr && request->generation == forward.segments[i].generation) continue;
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    forward.segments.erase(forward.segments.begin() + at);
-    for (RankForward& rank : forward.ranks) rank.segments.erase(rank.segments.begin() + at);
+  for (PlannedSegment& segment : forward.segments) {
+    const Request* request = find(segment.request);
+    segment.dropped = request == nullptr || request->generation != segment.generation ||
+                      request->phase == Phase::finishing;
   }
 }
 
@@ -206,6 +221,7 @@ void Engine::take_segment(const PlannedSegment& segment, std::span<const std::by
   }
   if (request.boundary > Tokens{0}) reach(request, Point::copied);
   if (!segment.samples) return;
+  request.sampling -= Tokens{1};
   const TokenId token = model_.next_token(output);
   emit(request.id, TokenAccepted{token, request.length()});
   request.tokens.push_back(token);
@@ -288,9 +304,9 @@ bool Engine::apply(const EvictCommand& command) {
 }
 
 bool Engine::apply(const FlushCommand&) {
-  // Drain first: transfers end, finished requests leave. Until then nothing is admitted and no
-  // forward starts.
-  if (transfers_pending()) return false;
+  // Drain first: forwards and transfers end, finished requests leave. Until then nothing is
+  // admitted and no forward starts.
+  if (transfers_pending() || !in_flight_.empty()) return false;
   for (auto& [id, request] : requests_) {
     if (request.phase == Phase::finishing) return false;
   }
@@ -309,10 +325,7 @@ void Engine::retract(Request& request, bool insert) {
     rank.cache->close(request.id);
     rank.cache->open(request.id, request.names);
   }
-  request.phase = Phase::waiting;
-  request.has_result = false;
-  request.fed = Tokens{0};
-  request.prefill_end = request.length();
+  request.wait_again();
   emit(request.id, RequestRetracted{});
   dirty_ = true;
 }

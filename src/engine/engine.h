@@ -4,6 +4,9 @@
 //   step: settle transfers -> take results -> commands -> MATCH, LOOKUP -> admit (LOAD .. COMMIT)
 //   -> start loads -> forward
 //
+// With `ahead` = 1 one forward stays in flight: a step takes the results of the one before it, and
+// plans tokens that the host does not know yet.
+//
 // Every rank gets the same calls; what ranks answer is combined here. The engine owns no rows and
 // no device memory.
 #pragma once
@@ -63,7 +66,8 @@ class Engine {
   void hold(RequestId id, Point point);
   void release(RequestId id);
 
-  // Whether a step would do something now. A step never starts while a forward is in flight.
+  // Whether a step would do something now. A step never starts while more than `ahead` forwards
+  // are in flight.
   bool ready() const;
   void step();
 
@@ -94,9 +98,15 @@ class Engine {
   bool settle_oldest_offload();
   // A sharer of a failed load: matched again on the device only, from its first token on.
   void start_again(Request& request);
+  // Whether another forward may follow those in flight.
+  bool may_launch() const;
+  // Whether the oldest forward has been computed, and the verdict of every load that it waited for
+  // is known.
+  bool can_take_results() const;
   void drop_outdated(Forward& forward) const;
   void note_landings();
   void take_results();
+  void take_forward(Forward& forward);
   // `output` is that of the segment's last token.
   void take_segment(const PlannedSegment& segment, std::span<const std::byte> output);
   void try_finish(Request& request);
@@ -123,9 +133,12 @@ class Engine {
   bool drop_waiting_locks(const Request* except);
 
   void launch_forward();
+  void launch(const std::shared_ptr<Forward>& forward);
   void plan_decodes(Forward& forward);
   void plan_prefills(Forward& forward);
   void plan(Forward& forward, Request& request, Tokens count);
+  // The part of a forward in flight that generates the request's next token.
+  DeviceInput input_of(const Request& request) const;
   // The snapshots of a forward of `request` up to `end`, per rank: the depths that every rank has a
   // slot for.
   std::vector<std::vector<SnapshotView>> track(Request& request, Tokens end, bool decode);
@@ -160,8 +173,8 @@ class Engine {
   std::map<RequestId, Request> requests_;  // that have not ended
   Milestones ended_;                       // of those that have
   std::deque<Command> commands_;
-  std::shared_ptr<Forward> in_flight_;
-  std::size_t ranks_in_flight_ = 0;
+  std::deque<std::shared_ptr<Forward>> in_flight_;  // oldest first
+  bool nothing_planned_ = false;                    // the last step launched no forward
   std::uint64_t next_forward_ = 1;
   bool short_of_pages_ =
       false;            // somebody was retracted for lack of pages, and nobody has ended since

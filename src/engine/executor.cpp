@@ -9,7 +9,7 @@ namespace {
 std::int64_t token_count(const Forward& forward) {
   std::int64_t tokens = 0;
   for (const PlannedSegment& segment : forward.segments) {
-    tokens += static_cast<std::int64_t>(segment.tokens.size());
+    tokens += segment.count.value();
   }
   return tokens;
 }
@@ -28,7 +28,7 @@ Executor::Executor(const model::Model& model, Device& device, PoolGroup& pools, 
 }
 
 model::Segment Executor::segment(const PlannedSegment& planned, const RankSegment& local) const {
-  return {planned.extra_key, planned.start, planned.tokens, local.full,
+  return {planned.extra_key, planned.start, local.tokens,   local.full,
           local.swa,         local.q,       local.snapshots};
 }
 
@@ -42,6 +42,7 @@ void Executor::launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
                    [this, forward, rank] {
                      for (std::size_t i = 0; i < forward->segments.size(); ++i) {
                        RankSegment& local = forward->ranks[rank].segments[i];
+                       fetch_input(local, rank);
                        model_.embed(segment(forward->segments[i], local), local.activations);
                      }
                    },
@@ -67,6 +68,15 @@ void Executor::launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
                                         },
                                         {}});
   device_.record(StreamKind::compute, forward->ranks[rank].done);
+}
+
+void Executor::fetch_input(RankSegment& local, std::size_t rank) const {
+  if (!local.input) return;
+  const DeviceInput& input = *local.input;
+  const std::span<const std::byte> outputs =
+      input.forward->ranks[rank].segments[input.segment].outputs;
+  local.tokens.back() = model_.next_token(outputs.last(model_.output_bytes().index()));
+  local.input.reset();
 }
 
 void Executor::enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank,

@@ -27,6 +27,8 @@ class Executor {
                        const AccessSink& sink) const;
   void report_kv(const RowLayout& layout, const std::vector<Row>& table,
                  const PlannedSegment& planned, LayerId layer, const AccessSink& sink) const;
+  // The token that a forward in front of this one has generated on the device.
+  void fetch_input(RankSegment& local, std::size_t rank) const;
   model::Segment segment(const PlannedSegment& planned, const RankSegment& local) const;
 
   const model::Model& model_;

@@ -1,6 +1,7 @@
 // The plan of one forward: everything that its operations read, fixed when it is launched.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,21 +12,33 @@
 
 namespace lockstep::engine {
 
+struct Forward;
+
 // One request's part, the same on every rank.
 struct PlannedSegment {
   RequestId request;
   std::uint64_t generation = 0;  // of the request when it was planned
   std::optional<std::string> extra_key;
   Tokens start;
-  std::vector<TokenId> tokens;
+  Tokens count;
   bool decode = false;
   bool last_chunk = false;  // the prompt's last chunk
   bool samples = false;     // its last output is the next token
-  Tokens end() const { return start + Tokens{static_cast<std::int64_t>(tokens.size())}; }
+  bool dropped = false;     // its results are not taken
+  Tokens end() const { return start + count; }
+};
+
+// Where a token that the host does not know yet comes from: the last output of that segment.
+struct DeviceInput {
+  std::shared_ptr<const Forward> forward;
+  std::size_t segment = 0;
 };
 
 // One request's part on one rank.
 struct RankSegment {
+  // One per token; kTokenOnDevice until the embedding has put the one from `input` in its place.
+  std::vector<TokenId> tokens;
+  std::optional<DeviceInput> input;
   std::vector<Row> full;
   std::vector<Row> swa;
   Row q = kTrapRow;
@@ -43,7 +56,10 @@ struct Forward {
   ForwardId id;
   std::vector<PlannedSegment> segments;
   std::vector<RankForward> ranks;
+  std::size_t ranks_to_go = 0;        // that have not computed it yet
+  std::optional<LoadId> newest_load;  // of those it waited for
 
+  // The segments that are not dropped.
   std::vector<SegmentView> view(std::size_t rank) const;
 };
 

@@ -12,20 +12,27 @@ void Engine::launch_forward() {
   plan_decodes(*forward);
   plan_prefills(*forward);
   if (forward->segments.empty()) {
-    if (youngest_running() != nullptr && !transfers_pending()) free_pages();
+    const bool stuck = in_flight_.empty() && !transfers_pending();
+    if (stuck && youngest_running() != nullptr) free_pages();
     return;
   }
+  nothing_planned_ = false;
+  launch(forward);
+  // There may be another one to plan behind it.
+  if (may_launch()) dirty_ = true;
+}
+
+void Engine::launch(const std::shared_ptr<Forward>& forward) {
   forward->id = ForwardId{next_forward_++};
-  in_flight_ = forward;
-  ranks_in_flight_ = ranks_.size();
+  forward->ranks_to_go = ranks_.size();
+  in_flight_.push_back(forward);
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::vector<SegmentView> views = forward->view(rank);
     sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
                ForwardLaunched{forward->id, views});
     ranks_[rank].executor->launch(forward, rank, *ranks_[rank].cache);
-    ranks_[rank].device->on_reached(forward->ranks[rank].done, [this] {
-      if (--ranks_in_flight_ == 0) dirty_ = true;
-    });
+    ranks_[rank].device->on_reached(forward->ranks[rank].done,
+                                    [forward] { --forward->ranks_to_go; });
   }
 }
 
@@ -35,8 +42,11 @@ bool Engine::can_move(const Request& request) const {
 
 void Engine::plan_decodes(Forward& forward) {
   for (auto& [id, request] : requests_) {
-    if (!can_move(request) || !request.decoding()) continue;
-    if (reserve_decode(request)) plan(forward, request, Tokens{1});
+    if (!can_move(request) || !request.decoding() || request.planned == request.coming()) continue;
+    // Nobody makes room for a token that nothing comes from.
+    const bool granted =
+        request.overshoots() ? reserve(request, Tokens{1}) == Tokens{1} : reserve_decode(request);
+    if (granted) plan(forward, request, Tokens{1});
   }
 }
 
@@ -54,7 +64,7 @@ void Engine::plan_prefills(Forward& forward) {
   Tokens budget = config_.prefill_chunk;
   for (auto& [id, request] : requests_) {
     if (!can_move(request) || request.decoding() || budget == Tokens{0}) continue;
-    const Tokens wanted = std::min(budget, request.prefill_end - request.fed);
+    const Tokens wanted = std::min(budget, request.prefill_end - request.planned);
     const Tokens granted = reserve(request, wanted);
     if (granted == Tokens{0}) continue;
     plan(forward, request, granted);
@@ -73,13 +83,13 @@ Tokens Engine::reserve(Request& request, Tokens count) {
   bool agreed = true;
   Tokens granted = count;
   for (const RankUnit& rank : ranks_) {
-    const Tokens on_rank = rank.cache->reserve(request.id, request.fed, count);
+    const Tokens on_rank = rank.cache->reserve(request.id, request.planned, count);
     agreed = agreed && (&rank == &ranks_.front() || on_rank == granted);
     granted = std::min(granted, on_rank);
   }
   // No rank keeps pages that another one could not have.
   if (!agreed) {
-    for (const RankUnit& rank : ranks_) rank.cache->trim(request.id, request.fed + granted);
+    for (const RankUnit& rank : ranks_) rank.cache->trim(request.id, request.planned + granted);
   }
   return granted;
 }
@@ -94,7 +104,7 @@ Request* Engine::youngest_running() {
 std::vector<std::vector<SnapshotView>> Engine::track(Request& request, Tokens end, bool decode) {
   std::vector<std::vector<SnapshotView>> snapshots;
   for (const RankUnit& rank : ranks_) {
-    snapshots.push_back(rank.cache->track(request.id, request.fed, end, decode));
+    snapshots.push_back(rank.cache->track(request.id, request.planned, end, decode));
   }
   // A checkpoint that one rank has no slot for would be of no use to the others.
   const auto tracked = [](const std::vector<SnapshotView>& on_rank, Tokens depth) {
@@ -117,27 +127,45 @@ void Engine::plan(Forward& forward, Request& request, Tokens count) {
   segment.request = request.id;
   segment.generation = request.generation;
   segment.extra_key = request.names.extra_key;
-  segment.start = request.fed;
+  segment.start = request.planned;
+  segment.count = count;
   segment.decode = request.decoding();
-  const Tokens end = request.fed + count;
-  segment.tokens.assign(request.tokens.begin() + static_cast<std::ptrdiff_t>(request.fed.index()),
-                        request.tokens.begin() + static_cast<std::ptrdiff_t>(end.index()));
+  const Tokens end = segment.end();
   segment.last_chunk = !segment.decode && end == request.prefill_end;
-  segment.samples = end == request.length();
+  segment.samples = end == request.coming();
+  const Tokens known = std::min(end, request.length());
+  std::vector<TokenId> tokens(
+      request.tokens.begin() + static_cast<std::ptrdiff_t>(segment.start.index()),
+      request.tokens.begin() + static_cast<std::ptrdiff_t>(known.index()));
+  tokens.resize(count.index(), kTokenOnDevice);
 
   std::vector<std::vector<SnapshotView>> snapshots = track(request, end, segment.decode);
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankSegment local;
+    local.tokens = tokens;
+    if (known < end) local.input = input_of(request);
     local.snapshots = std::move(snapshots[rank]);
     const RequestTables tables = ranks_[rank].cache->begin_forward(request.id);
     local.full.assign(tables.full.begin(), tables.full.end());
     local.swa.assign(tables.swa.begin(), tables.swa.end());
     local.q = tables.q;
+    for (LoadId load : tables.awaited) {
+      forward.newest_load = std::max(forward.newest_load, std::optional(load));
+    }
     local.activations.resize((model_.activation_bytes() * count.value()).index());
     local.outputs.resize((model_.output_bytes() * count.value()).index());
     forward.ranks[rank].segments.push_back(std::move(local));
   }
+  if (segment.samples) request.sampling += Tokens{1};
+  request.planned = end;
   forward.segments.push_back(std::move(segment));
+}
+
+DeviceInput Engine::input_of(const Request& request) const {
+  const std::shared_ptr<Forward>& forward = in_flight_.back();
+  const auto segment = std::ranges::find(forward->segments, request.id, &PlannedSegment::request);
+  CHECK("engine.input_in_flight", segment != forward->segments.end() && segment->samples);
+  return {forward, static_cast<std::size_t>(segment - forward->segments.begin())};
 }
 
 }  // namespace lockstep::engine

@@ -32,7 +32,9 @@ struct Request {
   std::vector<TokenId> tokens;  // prompt and what was generated
   Tokens target;                // tokens.size() at the end
   Tokens prefill_end;           // tokens up to here are fed in prompt chunks
-  Tokens fed;
+  Tokens fed;                   // restored, or computed by forwards whose results are taken
+  Tokens planned;               // fed, or computed by forwards in flight
+  Tokens sampling;              // tokens that forwards in flight generate
   Phase phase = Phase::waiting;
 
   // The last MATCH, LOOKUP and vote.
@@ -42,15 +44,29 @@ struct Request {
   Tokens boundary;
 
   bool query_store = true;  // false once a load on its path has failed
-  std::uint64_t generation =
-      0;  // counts the starts from scratch: results of an older one are dropped
+  // Counts how often it has lost its place: results of forwards from before are dropped.
+  std::uint64_t generation = 0;
 
   std::optional<Point> hold_at;
   bool held = false;
   std::set<Point> reached;
 
+  // Has lost rows and results, and is matched again with all tokens that it has.
+  void wait_again() {
+    phase = Phase::waiting;
+    has_result = false;
+    fed = planned = sampling = Tokens{0};
+    prefill_end = length();
+    ++generation;
+  }
+
   Tokens length() const { return Tokens{static_cast<std::int64_t>(tokens.size())}; }
-  bool decoding() const { return fed >= prefill_end; }
+  // With the tokens that forwards in flight generate.
+  Tokens coming() const { return length() + sampling; }
+  bool decoding() const { return planned >= prefill_end; }
+  // The next token to feed is its last one, which no output comes from: only an engine that runs
+  // ahead feeds it, before it knows.
+  bool overshoots() const { return planned + Tokens{1} == target; }
 };
 
 }  // namespace lockstep::engine

@@ -37,6 +37,7 @@ struct RequestTables {
   std::span<const Row> full;
   std::span<const Row> swa;
   Row q = kTrapRow;
+  std::span<const LoadId> awaited;  // loads under way that fill rows of these tables
 };
 
 class Cache {
@@ -89,7 +90,8 @@ class Cache {
   // ascending.
   virtual void before_layer(RequestId request, LayerId layer,
                             const std::function<void(std::span<std::byte>)>& clear) = 0;
-  // The results of the request's forward that ended at `end` have been taken.
+  // The results of the request's forward that ended at `end` have been taken; forwards behind it
+  // may be in flight already.
   virtual void accepted(RequestId request, Tokens end, bool decode) = 0;
 
   // Donates tracked checkpoints after a prompt chunk; after the last one the chain is offloaded.

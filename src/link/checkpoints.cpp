@@ -46,7 +46,7 @@ std::vector<Tokens> CheckpointTracker::all_multiples(Tokens start, Tokens end) c
 std::vector<SnapshotView> CheckpointTracker::track_decode(RequestState& request, Tokens end) {
   if (!rank_.has(Component::mamba)) return {};
   if (!Geometry::on_grid(end, rank_.geometry.decode_grid())) return {};
-  if (request.tracked.size() >= 2) {
+  if (std::ranges::count_if(request.tracked, &Checkpoint::decode) >= 2) {
     const std::size_t reused = alternate(request);
     Checkpoint checkpoint = std::move(request.tracked[reused]);
     request.tracked.erase(request.tracked.begin() + static_cast<std::ptrdiff_t>(reused));
@@ -56,20 +56,23 @@ std::vector<SnapshotView> CheckpointTracker::track_decode(RequestState& request,
   } else {
     auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
     if (!slot) return {};
-    request.tracked.push_back({end, std::move(*slot)});
+    request.tracked.push_back({.depth = end, .slot = std::move(*slot), .decode = true});
   }
   return {{end, request.tracked.back().slot.row()}};
 }
 
 std::size_t CheckpointTracker::alternate(const RequestState& request) const {
-  const auto oldest = std::ranges::min_element(request.tracked, {}, &Checkpoint::depth);
+  const auto oldest = std::ranges::find_if(request.tracked, &Checkpoint::decode);
   return static_cast<std::size_t>(oldest - request.tracked.begin());
 }
 
 void CheckpointTracker::supersede(RequestState& request) {
-  if (request.tracked.size() < 2 || !request.tracked.back().written) return;
-  for (Checkpoint& checkpoint : request.tracked) checkpoint.superseded = true;
-  request.tracked.back().superseded = false;
+  const auto newest =
+      std::ranges::find_if(request.tracked.rbegin(), request.tracked.rend(), &Checkpoint::written);
+  if (newest == request.tracked.rend() || !newest->decode) return;
+  for (Checkpoint& checkpoint : request.tracked) {
+    if (checkpoint.depth < newest->depth) checkpoint.superseded = true;
+  }
 }
 
 void CheckpointTracker::written(RequestState& request, Tokens end) {

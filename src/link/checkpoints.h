@@ -39,7 +39,8 @@ class CheckpointTracker {
   // The depths that a prefill over [start, end) should track, in order of precedence.
   virtual std::vector<Tokens> boundary_for(const RequestState& request, Tokens start,
                                            Tokens end) const;
-  // The slot to overwrite when both of the decode pair are in use: the older one's.
+  // The slot to overwrite when both of the decode pair are in use: the older one's. A checkpoint
+  // of a prompt chunk is none of the pair: its forward may be in flight still.
   virtual std::size_t alternate(const RequestState& request) const;
 
  private:

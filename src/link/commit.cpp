@@ -7,7 +7,7 @@ namespace lockstep {
 void CommitPhase::commit_load(RequestState& request, Tokens boundary, const InsertOutcome& inserted,
                               LoadId load) {
   Node& node = *inserted.node;
-  request.boundary = boundary;
+  begin(request, boundary);
   point_at_canonical(request, node);
   if (rank_.has(Component::mamba)) {
     release_surplus(request, inserted);
@@ -25,17 +25,23 @@ void CommitPhase::commit_load(RequestState& request, Tokens boundary, const Inse
 
 void CommitPhase::commit_hit(RequestState& request) {
   Node& node = *request.node;
-  request.boundary = request.device_hit;
+  begin(request, request.device_hit);
   point_at_canonical(request, node);
   if (rank_.has(Component::mamba)) adopt_state(request, node, choose_source(request, node));
   report(request, node, false, false);
 }
 
 void CommitPhase::commit_empty(RequestState& request) {
-  request.boundary = Tokens{0};
+  begin(request, Tokens{0});
   request.clear_pending = rank_.has(Component::mamba);
   const Row q = request.q.empty() ? kTrapRow : request.q.row();
-  rank_.emit(request.id, Committed{Tokens{0}, Tokens{0}, NodeId{0}, kTrapRow, q, false, false});
+  rank_.emit(request.id,
+             Committed{Tokens{0}, Tokens{0}, NodeId{0}, kTrapRow, q, false, false, request.commit});
+}
+
+void CommitPhase::begin(RequestState& request, Tokens boundary) {
+  request.boundary = request.fed = boundary;
+  request.commit = CommitId{next_commit_++};
 }
 
 void CommitPhase::release_surplus(RequestState& request, const InsertOutcome& inserted) {
@@ -104,7 +110,7 @@ void CommitPhase::report(const RequestState& request, const Node& node, bool mam
   const Row source = request.pending_copy ? request.pending_copy->source : kTrapRow;
   const Row q = request.q.empty() ? kTrapRow : request.q.row();
   rank_.emit(request.id, Committed{request.device_hit, request.boundary, node.id, source, q,
-                                   mamba_exist, from_load});
+                                   mamba_exist, from_load, request.commit});
 }
 
 }  // namespace lockstep

@@ -44,9 +44,12 @@ class CommitPhase {
 
  private:
   void point_at_canonical(RequestState& request, Node& node);
+  // The request resumes at `boundary` from here on.
+  void begin(RequestState& request, Tokens boundary);
   void report(const RequestState& request, const Node& node, bool mamba_exist, bool from_load);
 
   LoadQueue& loads_;
+  std::uint64_t next_commit_ = 1;
 };
 
 }  // namespace lockstep

@@ -4,15 +4,17 @@
 
 namespace lockstep {
 
-void CowPhase::before_layer(const RequestState& request, LayerId layer,
-                            std::span<const LoadId> loads,
+void CowPhase::before_layer(RequestState& request, LayerId layer, std::span<const LoadId> loads,
                             const std::function<void(std::span<std::byte>)>& clear) {
   if (!rank_.has(Component::mamba)) return;
   const RowLayout& layout = rank_.pools.pool(Component::mamba).layout();
   std::vector<LayerId> held = layout.layers();
   std::ranges::sort(held);
-  if (request.clear_pending && layer == held.front()) clear_slot(request, clear);
-  if (!request.pending_copy) return;
+  if (request.clear_pending && layer == held.front()) {
+    clear_slot(request, clear);
+    request.clear_pending = false;
+  }
+  if (!request.pending_copy || request.pending_copy->enqueued) return;
 
   if (barrier()) {
     // The whole row at once, in front of the first recurrent layer, behind the last layer of the
@@ -20,6 +22,7 @@ void CowPhase::before_layer(const RequestState& request, LayerId layer,
     if (layer != held.front()) return;
     for (LayerId each : held) wait_for_source(request, each, loads);
     copy(request, layout.parts, true);
+    enqueued(request);
     return;
   }
   std::vector<LayerPart> parts;
@@ -29,11 +32,15 @@ void CowPhase::before_layer(const RequestState& request, LayerId layer,
   if (parts.empty()) return;
   wait_for_source(request, layer, loads);
   copy(request, parts, layer == held.back());
+  if (layer == held.back()) enqueued(request);
+}
+
+void CowPhase::enqueued(RequestState& request) {
+  request.pending_copy->enqueued = true;
 }
 
 void CowPhase::done(RequestState& request) {
   request.pending_copy.reset();
-  request.clear_pending = false;
 }
 
 void CowPhase::wait_for_source(const RequestState&, LayerId layer, std::span<const LoadId> loads) {
@@ -51,8 +58,8 @@ void CowPhase::copy(const RequestState& request, std::span<const LayerPart> part
   }
   op.bytes = op.copies.size() * 2;  // read and written in the same memory
   if (last) {
-    op.report = [&rank = rank_, source, q, id = request.id] {
-      rank.emit(id, CopyExecuted{source, q});
+    op.report = [&rank = rank_, source, q, id = request.id, commit = request.commit] {
+      rank.emit(id, CopyExecuted{source, q, commit});
     };
   }
   op.accesses = [source, q, moved = std::vector<LayerPart>(parts.begin(), parts.end())](
@@ -71,7 +78,9 @@ void CowPhase::clear_slot(const RequestState& request,
   RowPool& pool = rank_.pools.pool(Component::mamba);
   Op op{"cow.clear", Link::device_memory, pool.layout().row_bytes, {}, {}};
   op.body = [&pool, q, clear] { clear(pool.bytes(q)); };
-  op.report = [&rank = rank_, q, id = request.id] { rank.emit(id, SlotCleared{q}); };
+  op.report = [&rank = rank_, q, id = request.id, commit = request.commit] {
+    rank.emit(id, SlotCleared{q, commit});
+  };
   op.accesses = [q, &pool](const AccessSink& sink) {
     for (const LayerPart& part : pool.layout().parts) {
       sink({Component::mamba, q, part.layer, part.part, AccessMode::write});

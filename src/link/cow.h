@@ -20,12 +20,14 @@ class CowPhase {
   // Enqueues, on the compute stream, what must run before layer `layer` of the request's forward.
   // `loads` are the loads that may still fill the source. `layer` runs over all layers of the
   // model, ascending; `clear` sets one slot to the state of zero tokens.
-  void before_layer(const RequestState& request, LayerId layer, std::span<const LoadId> loads,
+  void before_layer(RequestState& request, LayerId layer, std::span<const LoadId> loads,
                     const std::function<void(std::span<std::byte>)>& clear);
   // The forward with the copy has been accepted: the source's lock ends.
   virtual void done(RequestState& request);
 
  protected:
+  // All of the copy is on the stream: a later forward does not copy again.
+  virtual void enqueued(RequestState& request);
   virtual void wait_for_source(const RequestState& request, LayerId layer,
                                std::span<const LoadId> loads);
   virtual void copy(const RequestState& request, std::span<const LayerPart> parts, bool last);

@@ -226,7 +226,8 @@ RequestTables Linker::begin_forward(RequestId id) {
       }
     }
   }
-  return {request.full, request.swa, request.q.empty() ? kTrapRow : request.q.row()};
+  return {request.full, request.swa, request.q.empty() ? kTrapRow : request.q.row(),
+          request.awaited};
 }
 
 void Linker::before_layer(RequestId id, LayerId layer,
@@ -238,6 +239,7 @@ void Linker::before_layer(RequestId id, LayerId layer,
 
 void Linker::accepted(RequestId id, Tokens end, bool decode) {
   RequestState& request = state(id);
+  request.fed = end;
   cow_->done(request);
   checkpoints_->written(request, end);
   if (decode) checkpoints_->supersede(request);

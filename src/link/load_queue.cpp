@@ -81,14 +81,12 @@ void LoadQueue::start_batch() {
   batch->events.resize(batch->layers.size());
   batch->open.assign(batch->layers.size(), waiting.size());
 
-  order_behind_readers();
+  rank_.device.record(StreamKind::compute, batch->readers);
   for (const auto& load : waiting) start(load, batch);
 }
 
-void LoadQueue::order_behind_readers() {
-  DeviceEvent read;
-  rank_.device.record(StreamKind::compute, read);
-  rank_.device.wait(StreamKind::load, read);
+void LoadQueue::order_behind_readers(const Batch& batch) {
+  rank_.device.wait(StreamKind::load, batch.readers);
 }
 
 void LoadQueue::start(const std::shared_ptr<Load>& load, const std::shared_ptr<Batch>& batch) {
@@ -129,12 +127,17 @@ std::vector<GetItem> LoadQueue::items(Load& load, LayerId layer) const {
 
 void LoadQueue::pump() {
   // A copy may finish a load, but only settle() takes it out: the list does not change here.
+  const Batch* unfinished = nullptr;
   for (const auto& load : loads_) {
+    if (unfinished != nullptr && load->batch.get() != unfinished) return;
     for (std::size_t i = 0; i < load->reads.size(); ++i) {
       LayerRead& read = load->reads[i];
       if (read.over) continue;
       const auto results = rank_.store.poll(read.ticket);
-      if (!results) continue;
+      if (!results) {
+        unfinished = load->batch.get();
+        continue;
+      }
       read.over = true;
       arrived(load, i, *results);
     }
@@ -202,6 +205,7 @@ void LoadQueue::copy_layer(const std::shared_ptr<Load>& load, std::size_t layer_
       }
     }
   };
+  order_behind_readers(*load->batch);
   rank_.device.enqueue(StreamKind::load, std::move(op));
   DeviceEvent landed;
   rank_.device.record(StreamKind::load, landed);

@@ -42,7 +42,8 @@ class LoadQueue {
   // Hands all queued loads to the store as one batch, behind everything that the compute stream has
   // been given.
   void start_batch();
-  // Polls the store: layers that have arrived are copied into rows, events fire.
+  // Polls the store: layers that have arrived are copied into rows, events fire. Batches come one
+  // after the other: a copy of a younger one waits for forwards that may wait for an older one.
   void pump();
 
   // The load that was queued first, if it is over: loads are settled in the order in which they
@@ -70,6 +71,7 @@ class LoadQueue {
     bool over = false;
   };
   struct Batch {
+    DeviceEvent readers;              // behind whoever may still read the rows
     std::vector<LayerId> layers;      // ascending
     std::vector<DeviceEvent> events;  // one per layer
     std::vector<std::size_t> open;    // loads that have neither finished nor failed at this layer
@@ -91,8 +93,8 @@ class LoadQueue {
   // Whether the bytes that arrived for one layer may be used.
   virtual bool accept(const Load& load, LayerId layer,
                       const std::vector<StoreResult>& results) const;
-  // Orders the loads behind all that the compute stream has been given: the rows may have readers.
-  virtual void order_behind_readers();
+  // Orders the load stream behind whoever may still read the batch's rows.
+  virtual void order_behind_readers(const Batch& batch);
   // Fires a layer's event behind the copies of that layer, once no load of the batch is open there.
   virtual void signal(Batch& batch, std::size_t layer);
 

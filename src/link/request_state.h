@@ -25,6 +25,7 @@ struct Checkpoint {
   Tokens depth;
   OwnedRows slot;
   bool written = false;  // by a forward that the engine accepted
+  bool decode = false;   // one of the decode pair
   bool superseded =
       false;  // a newer one of the decode pair is written: this one is not donated any more
 };
@@ -40,6 +41,7 @@ struct LoadRows {
 struct PendingCopy {
   Row source;
   LockTicket lock;
+  bool enqueued = false;  // behind a forward that has not been accepted yet
 };
 
 struct RequestState {
@@ -58,6 +60,8 @@ struct RequestState {
 
   // from LOAD on
   Tokens boundary;  // L
+  Tokens fed;       // restored, or computed by forwards that the engine accepted
+  CommitId commit;  // the last one
   LoadRows load;
   std::vector<Row> full;  // page tables, from page 0
   std::vector<Row> swa;

@@ -8,7 +8,7 @@ void WindowRelease::run(RequestState& request, Tokens start) {
   const Geometry& geometry = rank_.geometry;
   if (!geometry.has_swa) return;
   Tokens bound = start - (geometry.window - Tokens{1});
-  if (const auto checkpoint = oldest_donatable(request, start)) {
+  if (const auto checkpoint = oldest_donatable(request)) {
     bound = std::min(bound, *checkpoint - geometry.tokens(geometry.window_pages()));
   }
   if (bound <= Tokens{0}) return;
@@ -27,10 +27,9 @@ void WindowRelease::run(RequestState& request, Tokens start) {
   gone.release();
 }
 
-std::optional<Tokens> WindowRelease::oldest_donatable(const RequestState& request,
-                                                      Tokens start) const {
+std::optional<Tokens> WindowRelease::oldest_donatable(const RequestState& request) const {
   // Without recurrent layers every page multiple that has been fed can end an INSERT.
-  if (!rank_.geometry.has_mamba) return rank_.geometry.page_floor(start);
+  if (!rank_.geometry.has_mamba) return rank_.geometry.page_floor(request.fed);
   for (const Checkpoint& checkpoint : request.tracked) {
     if (!checkpoint.superseded) return checkpoint.depth;
   }

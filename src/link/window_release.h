@@ -19,7 +19,7 @@ class WindowRelease {
 
  protected:
   // c: the oldest checkpoint that may still be donated; none: the first term alone.
-  virtual std::optional<Tokens> oldest_donatable(const RequestState& request, Tokens start) const;
+  virtual std::optional<Tokens> oldest_donatable(const RequestState& request) const;
 
  private:
   const Rank& rank_;

@@ -45,6 +45,7 @@ TEST_CASE("an event is named after its struct, in snake case") {
   REQUIRE(event_name(RequestRefused{}) == "request_refused");
   REQUIRE(event_name(TokenAccepted{}) == "token_accepted");
   REQUIRE(event_name(RequestRetracted{}) == "request_retracted");
+  REQUIRE(event_name(RequestRestarted{}) == "request_restarted");
   REQUIRE(event_name(RequestFinished{}) == "request_finished");
   REQUIRE(event_name(RequestCancelled{}) == "request_cancelled");
   REQUIRE(event_name(CacheFlushed{}) == "cache_flushed");

@@ -232,6 +232,10 @@ TEST_CASE("B10: one copy per COMMIT, before the first results") {
             s.emit_untampered(e.request, e.body);
           })).contains("B10"));
   REQUIRE(found(drop<CopyExecuted>()).contains("B10"));
+  // A copy that an older COMMIT asked for does not count for this one.
+  REQUIRE(found(change<CopyExecuted>([](CopyExecuted& c, Story&) {
+            c.commit = CommitId{c.commit.value() - 1};
+          })).contains("B10"));
 }
 
 TEST_CASE("B11: nothing fails between INSERT and COMMIT") {

@@ -139,9 +139,12 @@ TEST_CASE("transfers and pending copies hold references until they end") {
   fixture.apply(OffloadFinished{OffloadId{5}, true});
   REQUIRE(ledger.row(Component::full, Row{4}).references == 0);
 
-  fixture.apply(Committed{Tokens{4}, Tokens{4}, NodeId{2}, state, Row{8}, false, false});
+  fixture.apply(
+      Committed{Tokens{4}, Tokens{4}, NodeId{2}, state, Row{8}, false, false, CommitId{2}});
   REQUIRE(ledger.row(Component::mamba, state).references == 1);
-  fixture.apply(CopyExecuted{state, Row{8}});
+  fixture.apply(CopyExecuted{state, Row{8}, CommitId{1}});  // of a COMMIT that was left behind
+  REQUIRE(ledger.row(Component::mamba, state).references == 1);
+  fixture.apply(CopyExecuted{state, Row{8}, CommitId{2}});
   REQUIRE(ledger.row(Component::mamba, state).references == 0);
 }
 

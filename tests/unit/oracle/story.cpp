@@ -152,9 +152,10 @@ void Story::match(RequestId id, Tokens hit, std::vector<Tokens> restorable, Toke
 
 void Story::commit_empty(RequestId id) {
   request(id).q = allocate(id, Component::mamba, Purpose::private_slot);
-  emit(id, Committed{Tokens{0}, Tokens{0}, NodeId{0}, kTrapRow, request(id).q, false, false});
+  emit(id, Committed{Tokens{0}, Tokens{0}, NodeId{0}, kTrapRow, request(id).q, false, false,
+                     next_commit(id)});
   model_->clear_slot(bytes(Component::mamba, request(id).q));
-  emit(id, SlotCleared{request(id).q});
+  emit(id, SlotCleared{request(id).q, request(id).commit});
 }
 
 void Story::commit_hit(RequestId id, NodeId node_id) {
@@ -168,7 +169,7 @@ void Story::commit_hit(RequestId id, NodeId node_id) {
   r.lock = lock(id, LockHolder::request, node_id);
   r.pending_source = end.state;
   const Tokens boundary = kPage * r.own_from.value();
-  emit(id, Committed{boundary, boundary, node_id, end.state, r.q, false, false});
+  emit(id, Committed{boundary, boundary, node_id, end.state, r.q, false, false, next_commit(id)});
   copy_to_private_slot(id, end.state);
 }
 
@@ -221,7 +222,7 @@ void Story::restore(RequestId id, Tokens boundary) {
   r.node = node_id;
   r.lock = lock(id, LockHolder::request, node_id);
   r.pending_source = target;
-  emit(id, Committed{Tokens{0}, boundary, node_id, target, r.q, false, true});
+  emit(id, Committed{Tokens{0}, boundary, node_id, target, r.q, false, true, next_commit(id)});
 
   const LoadId load{next_transfer_++};
   const LockId endpoint = lock(id, LockHolder::load, node_id);
@@ -246,7 +247,7 @@ void Story::restore(RequestId id, Tokens boundary) {
 void Story::copy_to_private_slot(RequestId id, Row source) {
   const Row q = request(id).q;
   std::ranges::copy(row_bytes(Component::mamba, source), bytes(Component::mamba, q).begin());
-  emit(id, CopyExecuted{source, q});
+  emit(id, CopyExecuted{source, q, request(id).commit});
   request(id).pending_source = kTrapRow;
 }
 
@@ -284,7 +285,7 @@ void Story::restore_again(RequestId id, Tokens boundary) {
   release(Component::mamba, {target});
   r.q = allocate(id, Component::mamba, Purpose::private_slot);
   r.pending_source = node.state;
-  emit(id, Committed{Tokens{0}, boundary, node_id, node.state, r.q, true, true});
+  emit(id, Committed{Tokens{0}, boundary, node_id, node.state, r.q, true, true, next_commit(id)});
   copy_to_private_slot(id, node.state);
 }
 

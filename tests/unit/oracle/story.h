@@ -48,6 +48,7 @@ struct StoryRequest {
   std::vector<Row> swa;
   Pages own_from;
   Row q = kTrapRow;
+  CommitId commit;
   std::vector<SnapshotView> tracked;
   Row pending_source = kTrapRow;
   NodeId node;
@@ -125,6 +126,7 @@ class Story : public Inspector {
   };
   NodeView view(NodeId id, const StoryNode& node) const;
   RequestRowsView view(RequestId id, const StoryRequest& request) const;
+  CommitId next_commit(RequestId id) { return request(id).commit = CommitId{next_commit_++}; }
   void store_first_prompt();
   void copy_to_private_slot(RequestId id, Row source);
   NodeId add_node(const StoryRequest& request, Pages begin, Pages end);
@@ -147,6 +149,7 @@ class Story : public Inspector {
   std::uint64_t next_node_ = 2;
   std::uint64_t next_lock_ = 1;
   std::uint64_t next_transfer_ = 1;
+  std::uint64_t next_commit_ = 1;
   std::uint64_t step_ = 0;
   std::unique_ptr<Judge> judge_;
 };

@@ -86,7 +86,7 @@ class LoadIsNotFenced : public LoadQueue {
   using LoadQueue::LoadQueue;
 
  protected:
-  void order_behind_readers() override {}
+  void order_behind_readers(const Batch&) override {}
 };
 
 struct CopyWaitsForNothingParts : LinkParts {
