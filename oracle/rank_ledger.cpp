@@ -225,6 +225,8 @@ void RankLedger::on(const Event& event, const LockTaken& taken) {
 void RankLedger::on(const Event&, const LockReleased& released) {
   const auto found = locks_.find(released.lock);
   if (found == locks_.end()) return;
+  // Whoever starts again because of a failed load gives up a copy that has not run.
+  if (found->second.holder == LockHolder::copy) drop_copy(found->second.request);
   count_lock(found->second, -1);
   locks_.erase(found);
 }

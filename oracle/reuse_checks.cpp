@@ -140,15 +140,12 @@ void ReuseChecks::check(const Event& event, const OffloadWalked& walked) {
   if (!scene_.geometry().has_mamba) return;
   const RankLedger& ledger = scene_.ledger(event.rank);
   const bool stops_at_known = scene_.config.cache.reoffload == ReoffloadPolicy::never;
-  const auto is_pending = [&](NodeId id) {
-    return std::ranges::any_of(ledger.offloads(),
-                               [&](const auto& offload) { return offload.second.node == id; });
-  };
   std::vector<const LedgerNode*> chain;
   NodeId id = walked.node;
   for (const LedgerNode* node = ledger.node(id); node != nullptr && !node->is_root;
        node = ledger.node(id)) {
-    if (stops_at_known && !queued.contains(id) && (node->full_stored || is_pending(id))) break;
+    const bool is_known = node->full_stored || is_pending(event.rank, *node);
+    if (stops_at_known && !queued.contains(id) && is_known) break;
     chain.push_back(node);
     id = node->parent;
   }
@@ -158,6 +155,18 @@ void ReuseChecks::check(const Event& event, const OffloadWalked& walked) {
     if (tip == kNoContent || is_loading(**node, loading)) return;
     if (ledger.tree_row(Component::mamba, tip) != kTrapRow) walked_[event.rank.index()].insert(tip);
   }
+}
+
+// Its FULL pages are on their way to the store. Looked for by content: a split since the offload
+// was queued has left the mark on both parts.
+bool ReuseChecks::is_pending(RankId rank, const LedgerNode& node) const {
+  const auto covers = [&](const TransferPart& part) {
+    return part.component == Component::full &&
+           std::ranges::find(part.contents, node.tip) != part.contents.end();
+  };
+  return std::ranges::any_of(scene_.ledger(rank).offloads(), [&](const auto& offload) {
+    return std::ranges::any_of(offload.second.parts, covers);
+  });
 }
 
 // Nodes whose rows are still being filled, and all below them, are left out of an OFFLOAD.

@@ -48,6 +48,7 @@ class ReuseChecks : public Checker {
   Rows evictable_for(RankId rank, Component component, ContentId boundary) const;
   std::set<ContentId> loading_contents(RankId rank) const;
   bool is_loading(const LedgerNode& node, const std::set<ContentId>& loading) const;
+  bool is_pending(RankId rank, const LedgerNode& node) const;
   void check_walked(RankId rank);
   bool is_stored_or_excused(RankId rank, ContentId content) const;
 

@@ -74,6 +74,7 @@ class Moves {
   std::optional<Step> hold(Digits digits) const {
     std::vector<HoldStep> candidates;
     for (const engine::Request* request : world_.engine().unfinished()) {
+      if (request->hold_at) continue;
       for (Point point : kHoldPoints) {
         const auto reached = static_cast<engine::Point>(point);
         if (!request->reached.contains(reached)) candidates.push_back({name(*request), point});

@@ -3,7 +3,9 @@
 //
 //   cancel    every request that has not ended
 //   retract   every running request
-//   hold      every request that has not ended, at every point that it has not reached
+//   hold      every request that has not ended and is not to be held yet, at every point that it
+//   has
+//             not reached
 //   release   every request that is held
 //   fork      every request; where (a page edge, one token beside it, or its end), with what tail,
 //             for how many tokens. The fork keeps the namespace.

@@ -143,6 +143,7 @@ void World::emit(RankId rank, RequestId request, EventBody body) {
   ++events_;
   digest_.on_event(event);
   collector_.on_event(event);
+  coverage_.on_event(event);
   matcher_.on_event(event);
   if (config_.observer != nullptr) config_.observer->on_event(event);
   judge_->on_event(event);
@@ -340,6 +341,7 @@ RunResult World::finish(const std::string& name) {
   result.counters["logprobs_compared"] = static_cast<std::int64_t>(verdict.tally.logprobs_compared);
   result.counters["tokens_verified"] = static_cast<std::int64_t>(verdict.tally.tokens_verified);
   result.faults_injected = faults_.injected();
+  result.sometimes = coverage_.counts();
   for (const auto& [id, comparison] : verdict.requests) {
     const auto named = names_.find(id);
     if (named != names_.end()) result.requests[named->second].comparison = comparison;

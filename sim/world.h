@@ -11,6 +11,7 @@
 #include "link/keys.h"
 #include "model/model.h"
 #include "oracle/judge.h"
+#include "sim/coverage.h"
 #include "sim/event_loop.h"
 #include "sim/expectations.h"
 #include "sim/fault_plan.h"
@@ -123,6 +124,7 @@ class World : private EventSink {
   std::unique_ptr<oracle::Judge> judge_;
   DigestObserver digest_;
   ResultCollector collector_;
+  Coverage coverage_;
   EventMatcher matcher_;
 };
 

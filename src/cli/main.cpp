@@ -6,13 +6,16 @@
 #include <functional>
 
 #include "cli/doctor_command.h"
+#include "cli/fuzz_command.h"
 #include "cli/run_command.h"
+#include "cli/shrink_command.h"
 #include "cli/trace_command.h"
 
 namespace lockstep::cli {
 namespace {
 
 constexpr std::uint64_t kMaxSeed = (std::uint64_t{1} << 53) - 1;
+constexpr std::size_t kMaxJobs = 1024;
 constexpr std::int64_t kMaxOutput = std::int64_t{1} << 24;
 
 using Command = std::function<ExitStatus()>;
@@ -36,6 +39,52 @@ void add_run(CLI::App& app, Command& command) {
   run->add_flag("-v,--verbose", arguments->verbose, "show all violations, expected ones too");
   run->callback(
       [arguments, &command] { command = [arguments] { return run_command(*arguments); }; });
+}
+
+void add_fuzz(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<FuzzArguments>();
+  CLI::App* fuzz = app.add_subcommand("fuzz", "generate scenarios from seeds, run and shrink them");
+  fuzz->footer(
+      "A failure is written to the corpus folder (fuzz-findings without --corpus), shrunken.\n"
+      "Example:\n  lockstep fuzz --seeds 20000 --jobs 4 --coverage");
+  fuzz->add_option("--seeds", arguments->seeds, "how many")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, kMaxSeed));
+  fuzz->add_option("--first", arguments->first, "the first seed")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, kMaxSeed / 2));
+  fuzz->add_option("--time", arguments->time, "stop after this time: 60s, 5m, 1h");
+  fuzz->add_option("--jobs", arguments->jobs, "threads; the result does not depend on them")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, kMaxJobs));
+  fuzz->add_option("--model", arguments->model, "presets, with commas, or \"all\"");
+  fuzz->add_option("--profile", arguments->profile,
+                   "smoke, nightly, ranks, pressure, races, numeric")
+      ->capture_default_str();
+  fuzz->add_option("--shard", arguments->shard, "only part i of n of the seeds: i/n, i from 0");
+  fuzz->add_option("--corpus", arguments->corpus,
+                   "folder of earlier findings, replayed first; new ones are added");
+  fuzz->add_option("--json", arguments->json, "write the result as JSON");
+  fuzz->add_option("--defect", arguments->defect, "plant this defect in every run");
+  fuzz->add_flag("--coverage", arguments->coverage,
+                 "show which states were reached, and which features ran together");
+  fuzz->add_flag("-q,--quiet", arguments->quiet, "say nothing but findings");
+  fuzz->callback(
+      [arguments, &command] { command = [arguments] { return fuzz_command(*arguments); }; });
+}
+
+void add_shrink(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<ShrinkArguments>();
+  CLI::App* shrink = app.add_subcommand("shrink", "reduce a failing scenario");
+  shrink->footer("Example:\n  lockstep shrink failing.json -o small.json");
+  shrink->add_option("file", arguments->file, "the scenario")->required();
+  shrink->add_option("-o,--output", arguments->output, "where the small one goes")->required();
+  shrink->add_option("--executions", arguments->executions, "runs at most")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, kMaxSeed));
+  shrink->add_flag("-q,--quiet", arguments->quiet, "print nothing");
+  shrink->callback(
+      [arguments, &command] { command = [arguments] { return shrink_command(*arguments); }; });
 }
 
 void add_trace(CLI::App& app, Command& command) {
@@ -78,6 +127,8 @@ int main_with(int argc, char** argv) {
   app.require_subcommand(1);
   Command command;
   add_run(app, command);
+  add_fuzz(app, command);
+  add_shrink(app, command);
   add_trace(app, command);
   add_doctor(app, command);
   try {

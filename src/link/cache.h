@@ -116,6 +116,8 @@ class Cache {
   // The request starts again from nothing: locks, tables, own rows and checkpoints go back, only Q
   // stays.
   virtual void reset(RequestId request) = 0;
+  // A load or an offload is not settled, or rows of a failed load are not back in their pools: more
+  // rows come by waiting.
   virtual bool transfers_pending() const = 0;
   // Quarantined entries that no stream and no load refers to any more, oldest first; the ranks
   // release equally many.

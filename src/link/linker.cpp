@@ -370,7 +370,7 @@ void Linker::settle_offload(OffloadId offload, bool good) {
 }
 
 bool Linker::transfers_pending() const {
-  return loads_->size() + offloads_->size() > 0;
+  return loads_->size() + offloads_->size() > 0 || !quarantine_.empty();
 }
 
 bool Linker::path_is_loading(RequestId id) const {

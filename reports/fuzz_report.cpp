@@ -1,0 +1,112 @@
+#include "reports/fuzz_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/console.h"
+#include "reports/result_json.h"
+#include "sim/coverage.h"
+
+namespace lockstep::reports {
+
+namespace {
+
+using sim::Json;
+
+template <class Map>
+Json counts_json(const Map& counts) {
+  Json::Object members;
+  for (const auto& [name, count] : counts) members.push_back({name, count});
+  return Json(std::move(members));
+}
+
+Json finding_json(const WrittenFinding& finding) {
+  return Json::Object{{"seed", finding.seed},
+                      {"model", finding.model},
+                      {"invariant", finding.invariant},
+                      {"detail", finding.detail},
+                      {"file", finding.file.empty() ? Json() : Json(finding.file)}};
+}
+
+std::vector<std::string> missed_points(const sim::CampaignSummary& summary) {
+  std::vector<std::string> missed;
+  for (std::size_t i = 0; i < sim::kSometimesCount; ++i) {
+    const std::string point(name(static_cast<sim::Sometimes>(i)));
+    if (!summary.sometimes.contains(point)) missed.push_back(point);
+  }
+  return missed;
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::string fuzz_text(const FuzzReport& report) {
+  std::string text;
+  for (const WrittenFinding& finding : report.findings) {
+    text += fmt::format("{} at seed {} ({}): {}\n", finding.invariant, finding.seed, finding.model,
+                        finding.detail);
+    if (finding.file.empty()) continue;
+    text += fmt::format("  {} steps after {} executions: lockstep run '{}'\n", finding.steps,
+                        finding.executions, finding.file);
+  }
+  const sim::CampaignSummary& summary = report.summary;
+  const double seconds = std::max(report.wall_time.count(), 1e-9);
+  const auto rate = [&](auto count) { return static_cast<double>(count) / seconds; };
+  text += fmt::format("{} seeds, {} run twice, {} findings, {:.1f} s\n", summary.seeds,
+                      summary.doubled, report.findings.size(), seconds);
+  text += fmt::format(
+      "{:.0f} seeds/s, {:.0f} events/s, {:.0f} commits/s; {} commits, {} tokens verified\n",
+      rate(summary.seeds), rate(summary.events), rate(summary.commits_verified),
+      summary.commits_verified, summary.tokens_verified);
+  return text;
+}
+
+std::string coverage_text(const sim::CampaignSummary& summary) {
+  std::vector<std::vector<std::string>> rows{{"sometimes", "count"}};
+  for (const auto& [point, count] : summary.sometimes) {
+    rows.push_back({point, std::to_string(count)});
+  }
+  const std::vector<std::string> missed = missed_points(summary);
+  std::string text = aligned_table(rows, {false, true});
+  text += fmt::format("\n{} of {} points reached\n", sim::kSometimesCount - missed.size(),
+                      sim::kSometimesCount);
+  for (const std::string& point : missed) text += "never: " + point + "\n";
+
+  rows = {{"feature", "seeds"}};
+  for (std::size_t i = 0; i < sim::kFeatureCount; ++i) {
+    rows.push_back(
+        {std::string(name(static_cast<sim::Feature>(i))), std::to_string(summary.features[i])});
+  }
+  text += "\n" + aligned_table(rows, {false, true});
+  text += fmt::format("\n{} of {} pairs of features ran together ({:.1f} %)\n",
+                      summary.pairs_together(), sim::CampaignSummary::pairs(),
+                      share(summary.pairs_together(), sim::CampaignSummary::pairs()));
+  return text;
+}
+
+sim::Json fuzz_json(const FuzzReport& report) {
+  const sim::CampaignSummary& summary = report.summary;
+  Json::Object json = result_envelope("fuzz", report.findings.empty());
+  Json::Array seeds;
+  for (const WrittenFinding& finding : report.findings) seeds.push_back(finding_json(finding));
+  json.push_back({"seeds", std::move(seeds)});
+  json.push_back({"figures", Json::Object{{"seeds", summary.seeds},
+                                          {"doubled", summary.doubled},
+                                          {"events", summary.events},
+                                          {"commits_verified", summary.commits_verified},
+                                          {"tokens_verified", summary.tokens_verified},
+                                          {"feature_pairs", summary.pairs_together()},
+                                          {"all_feature_pairs", sim::CampaignSummary::pairs()}}});
+  json.push_back({"faults_injected", counts_json(summary.faults_injected)});
+  json.push_back({"sometimes", counts_json(summary.sometimes)});
+  Json::Array missed;
+  for (const std::string& point : missed_points(summary)) missed.push_back(point);
+  json.push_back({"never", std::move(missed)});
+  return Json(std::move(json));
+}
+
+}  // namespace lockstep::reports
