@@ -42,9 +42,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-}  // namespace
-
-std::string fuzz_text(const FuzzReport& report) {
+std::string findings_text(const FuzzReport& report) {
   std::string text;
   for (const WrittenFinding& finding : report.findings) {
     text += fmt::format("{} at seed {} ({}): {}\n", finding.invariant, finding.seed, finding.model,
@@ -53,8 +51,25 @@ std::string fuzz_text(const FuzzReport& report) {
     text += fmt::format("  {} steps after {} executions: lockstep run '{}'\n", finding.steps,
                         finding.executions, finding.file);
   }
+  return text;
+}
+
+std::string exhaustive_text(const sim::ExhaustiveSummary& summary, double seconds) {
+  return fmt::format(
+      "{} sequences of up to 6 steps ({} more led to the same states), {} runs of up to 4 steps "
+      "with "
+      "a fault, {} findings\n{:.1f} s, {:.0f} events/s, {} commits verified\n",
+      summary.sequences, summary.merged, summary.with_fault, summary.findings.size(), seconds,
+      static_cast<double>(summary.events) / seconds, summary.commits_verified);
+}
+
+}  // namespace
+
+std::string fuzz_text(const FuzzReport& report) {
+  std::string text = findings_text(report);
   const sim::CampaignSummary& summary = report.summary;
   const double seconds = std::max(report.wall_time.count(), 1e-9);
+  if (report.exhaustive) return text + exhaustive_text(*report.exhaustive, seconds);
   const auto rate = [&](auto count) { return static_cast<double>(count) / seconds; };
   text += fmt::format("{} seeds, {} run twice, {} findings, {:.1f} s\n", summary.seeds,
                       summary.doubled, report.findings.size(), seconds);
@@ -94,6 +109,15 @@ sim::Json fuzz_json(const FuzzReport& report) {
   Json::Array seeds;
   for (const WrittenFinding& finding : report.findings) seeds.push_back(finding_json(finding));
   json.push_back({"seeds", std::move(seeds)});
+  if (report.exhaustive) {
+    const sim::ExhaustiveSummary& all = *report.exhaustive;
+    json.push_back({"figures", Json::Object{{"sequences", all.sequences},
+                                            {"merged", all.merged},
+                                            {"with_fault", all.with_fault},
+                                            {"events", all.events},
+                                            {"commits_verified", all.commits_verified}}});
+    return Json(std::move(json));
+  }
   json.push_back({"figures", Json::Object{{"seeds", summary.seeds},
                                           {"doubled", summary.doubled},
                                           {"events", summary.events},

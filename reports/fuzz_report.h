@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <span>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/campaign.h"
+#include "sim/exhaustive.h"
 #include "sim/json.h"
 
 namespace lockstep::reports {
@@ -23,6 +25,7 @@ struct WrittenFinding {
 
 struct FuzzReport {
   sim::CampaignSummary summary;
+  std::optional<sim::ExhaustiveSummary> exhaustive;  // in place of seeds
   std::vector<WrittenFinding> findings;
   std::chrono::duration<double> wall_time{0};
 };

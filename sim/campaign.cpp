@@ -1,9 +1,8 @@
 #include "sim/campaign.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
+#include "sim/parallel.h"
 #include "sim/scenario_run.h"
 
 namespace lockstep::sim {
@@ -68,16 +67,8 @@ void merge(SeedOutcome outcome, CampaignSummary& summary) {
 std::vector<SeedOutcome> run_batch(const CampaignOptions& options,
                                    const std::vector<std::uint64_t>& seeds) {
   std::vector<SeedOutcome> outcomes(seeds.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < seeds.size(); i = next++) {
-      outcomes[i] = run_seed(options, seeds[i]);
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (std::size_t job = 1; job < options.jobs; ++job) threads.emplace_back(work);
-  work();
-  threads.clear();  // joins
+  for_each_parallel(seeds.size(), options.jobs,
+                    [&](std::size_t i) { outcomes[i] = run_seed(options, seeds[i]); });
   return outcomes;
 }
 

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "reports/fuzz_report.h"
 #include "sim/campaign.h"
+#include "sim/exhaustive.h"
 #include "sim/scenario_reader.h"
 #include "sim/scenario_run.h"
 #include "sim/shrink.h"
@@ -198,6 +199,19 @@ Result<std::vector<WrittenFinding>> replay_corpus(const std::string& folder) {
   return failing;
 }
 
+// Into `report`; an error if something could not be written.
+Result<void> write_findings(const std::vector<sim::Finding>& findings,
+                            const FuzzArguments& arguments, FuzzReport& report) {
+  Findings writer(arguments.corpus.empty() ? std::string(kDefaultCorpus) : arguments.corpus,
+                  arguments.quiet);
+  for (const sim::Finding& finding : findings) {
+    const Result<WrittenFinding> written = writer.write(finding);
+    if (!written) return written.error();
+    report.findings.push_back(*written);
+  }
+  return {};
+}
+
 Result<FuzzReport> run(const FuzzArguments& arguments, sim::CampaignOptions options) {
   FuzzReport report;
   const Clock::time_point start = Clock::now();
@@ -217,13 +231,27 @@ Result<FuzzReport> run(const FuzzArguments& arguments, sim::CampaignOptions opti
     report.summary = sim::run_campaign(options);
   }
   report.wall_time = Clock::now() - start;
-  Findings findings(arguments.corpus.empty() ? std::string(kDefaultCorpus) : arguments.corpus,
-                    arguments.quiet);
-  for (const sim::Finding& finding : report.summary.findings) {
-    const Result<WrittenFinding> written = findings.write(finding);
-    if (!written) return written.error();
-    report.findings.push_back(*written);
+  const Result<void> written = write_findings(report.summary.findings, arguments, report);
+  if (!written) return written.error();
+  return report;
+}
+
+Result<FuzzReport> explore(const FuzzArguments& arguments) {
+  FuzzReport report;
+  const Clock::time_point start = Clock::now();
+  sim::ExhaustiveOptions options;
+  options.jobs = arguments.jobs;
+  if (!arguments.defect.empty()) options.defects = {arguments.defect};
+  {
+    Progress progress("lengths", arguments.quiet);
+    options.progress = [&](std::uint64_t done, std::uint64_t total) {
+      progress.update(done, total);
+    };
+    report.exhaustive = sim::run_exhaustively(options);
   }
+  report.wall_time = Clock::now() - start;
+  const Result<void> written = write_findings(report.exhaustive->findings, arguments, report);
+  if (!written) return written.error();
   return report;
 }
 
@@ -238,7 +266,8 @@ ExitStatus fuzz_command(const FuzzArguments& arguments) {
   const Result<sim::CampaignOptions> options = make_options(arguments);
   if (!options) return refuse(options.error());
   if (!check_output_folder(arguments.json)) return ExitStatus::bad_input;
-  const Result<FuzzReport> report = run(arguments, *options);
+  const Result<FuzzReport> report =
+      arguments.exhaustive ? explore(arguments) : run(arguments, *options);
   if (!report) return refuse(report.error());
   if (!arguments.quiet || !report->findings.empty()) {
     fmt::print("{}", reports::fuzz_text(*report));

@@ -66,6 +66,8 @@ void add_fuzz(CLI::App& app, Command& command) {
                    "folder of earlier findings, replayed first; new ones are added");
   fuzz->add_option("--json", arguments->json, "write the result as JSON");
   fuzz->add_option("--defect", arguments->defect, "plant this defect in every run");
+  fuzz->add_flag("--exhaustive", arguments->exhaustive,
+                 "run all short sequences of a small scope instead of seeds");
   fuzz->add_flag("--coverage", arguments->coverage,
                  "show which states were reached, and which features ran together");
   fuzz->add_flag("-q,--quiet", arguments->quiet, "say nothing but findings");
