@@ -52,8 +52,9 @@ void Engine::plan_decodes(Forward& forward) {
 
 bool Engine::reserve_decode(Request& request) {
   while (reserve(request, Tokens{1}) == Tokens{0}) {
-    // An offload ends by itself and gives its locks back.
-    if (youngest_running() == &request && transfers_pending()) return false;
+    // An offload ends by itself and gives its locks back; a forward in flight, its window's pages.
+    const bool more_comes = transfers_pending() || !in_flight_.empty();
+    if (youngest_running() == &request && more_comes) return false;
     free_pages();
     if (request.phase != Phase::running) return false;
   }
