@@ -119,8 +119,13 @@ void ConservationChecks::check(const Event& event, const LockReleased& released)
 }
 
 void ConservationChecks::check(const Event& event, const LoadQueued& queued) {
+  const bool unpublished = scene_.config.cache.publish == PublishPolicy::after_load;
   const RequestRecord* request = scene_.requests.find(event.request);
   for (const TransferView& view : queued.transfers) {
+    if (unpublished) {
+      check_unpublished(event, view);
+      continue;
+    }
     check_transfer(event, view, "load");
     if (request == nullptr) continue;
     for (std::size_t i = 0; i < view.rows.size(); ++i) {
@@ -134,6 +139,15 @@ void ConservationChecks::check(const Event& event, const LoadQueued& queued) {
                  "the tree keeps page " + std::to_string(page.value()) + " in " +
                      text(view.component, canonical));
     }
+  }
+}
+
+void ConservationChecks::check_unpublished(const Event& event, const TransferView& view) {
+  for (Row row : view.rows) {
+    const RowRecord& record = scene_.ledger(event.rank).row(view.component, row);
+    if (record.owner == RowOwner::request && record.request == event.request) continue;
+    report_row("C1", event, view.component, row, "of the request until its load is published",
+               "owned by " + owner_text(record));
   }
 }
 

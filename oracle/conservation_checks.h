@@ -2,7 +2,8 @@
 //
 // Verified after every event: a row is taken only when free, freed only by its owner and while
 // nothing refers to it (C1, C2); rows enter the tree from the request that brought them and leave
-// it unlocked (C1, C3); loads and offloads use rows of the tree (C1); a ticket ends once (C3).
+// it unlocked (C1, C3); loads and offloads use rows of the tree,
+// and under `after_load` loads fill rows of their request (C1); a ticket ends once (C3).
 // Verified in full, from the Inspector and against the ledger: every row has exactly one owner and
 // references point at no free row (C1); free lists are sets (C2); lock counts equal open tickets
 // (C3); the sum of all kinds of rows is the pool (C4); nothing is left over at quiescence (C5); the
@@ -36,6 +37,7 @@ class ConservationChecks : public Checker {
   void check(const Event&, const Other&) {}
 
   void check_adopted(const Event& event, Component component, Row row);
+  void check_unpublished(const Event& event, const TransferView& view);
   void check_transfer(const Event& event, const TransferView& view, std::string_view kind);
   bool is_locked(RankId rank, NodeId node, Component component, Row row) const;
   void report_row(std::string_view invariant, const Event& event, Component component, Row row,

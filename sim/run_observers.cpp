@@ -75,6 +75,8 @@ void ResultCollector::on_rank_zero(const Event& event) {
     f.committed = event.time;
   } else if (const auto* queued = std::get_if<LoadQueued>(&event.body)) {
     on_load(event, *queued);
+  } else if (const auto* inserted = std::get_if<Inserted>(&event.body)) {
+    if (inserted->cause == InsertCause::load) on_insert(event, *inserted);
   } else if (std::holds_alternative<LayerLanded>(event.body)) {
     Figures& f = figures();
     if (f.committed && !f.first_layer) f.first_layer = event.time;
@@ -112,11 +114,17 @@ void ResultCollector::on_forward(const Event&, std::span<const SegmentView> segm
 void ResultCollector::on_load(const Event& event, const LoadQueued& load) {
   ++counters_["loads"];
   loads_[load.load] = event.request;
+}
+
+// What the tree did not adopt was loaded in vain, or not at all.
+void ResultCollector::on_insert(const Event& event, const Inserted& inserted) {
   auto& rows = requests_[event.request].result.loaded_rows;
-  for (auto& [component, count] : rows) count = 0;
-  for (const TransferView& transfer : load.transfers) {
-    rows[std::string(name(transfer.component))] += static_cast<std::int64_t>(transfer.rows.size());
-  }
+  rows[std::string(name(Component::full))] =
+      static_cast<std::int64_t>(inserted.full_adopted_rows.size());
+  rows[std::string(name(Component::swa))] =
+      static_cast<std::int64_t>(inserted.swa_adopted_rows.size());
+  const bool has_state = inserted.state != kTrapRow && !inserted.mamba_exist;
+  rows[std::string(name(Component::mamba))] = has_state ? 1 : 0;
 }
 
 void ResultCollector::write(RunResult& result) const {

@@ -66,6 +66,7 @@ class ResultCollector : public Observer {
   void on_rank_zero(const Event& event);
   void on_forward(const Event& event, std::span<const SegmentView> segments);
   void on_load(const Event& event, const LoadQueued& load);
+  void on_insert(const Event& event, const Inserted& inserted);
 
   std::map<RequestId, Figures> requests_;
   std::map<LoadId, RequestId> loads_;

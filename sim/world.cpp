@@ -22,16 +22,6 @@ MemoryStoreConfig store_config(const StoreSpec& spec) {
   return config;
 }
 
-// What the format knows and this version does not run is refused, never passed over.
-Result<void> check_supported(const CacheConfig& cache) {
-  if (cache.publish != PublishPolicy::at_commit) {
-    return Error{
-        "/cache/publish: expected \"at_commit\", the only value that this version runs, found "
-        "\"after_load\""};
-  }
-  return {};
-}
-
 std::string_view name(StreamKind stream) {
   constexpr std::array<std::string_view, kStreamCount> names{"compute", "load", "offload"};
   return names[index(stream)];
@@ -84,7 +74,6 @@ Result<std::unique_ptr<World>> World::make(WorldConfig config) {
 }
 
 Result<void> World::build() {
-  if (const Result<void> checked = check_supported(config_.cache); !checked) return checked;
   const std::uint64_t weight_seed = substream(config_.seed, "weights").next();
   auto model = model::make_model(config_.model, weight_seed, config_.cache.page);
   if (!model) return model.error();

@@ -41,6 +41,13 @@ void Engine::look_up(Request& request) {
   reach(request, Point::looked_up);
 }
 
+void Engine::commit_loaded() {
+  for (auto& [id, request] : requests_) {
+    const bool loaded = request.phase == Phase::loading && !request.load;
+    if (loaded && !request.held) commit(request, true);
+  }
+}
+
 void Engine::admit_waiting() {
   // Nobody was looked up in this step either; who was released meanwhile keeps the result.
   if (short_of_pages_) return;
@@ -64,6 +71,23 @@ bool Engine::admit(Request& request) {
     dirty_ = true;  // refused although it fits: try again in the next step
     return false;
   }
+  if (restored && config_.publish == PublishPolicy::after_load)
+    begin_load(request);
+  else
+    commit(request, restored);
+  return true;
+}
+
+void Engine::begin_load(Request& request) {
+  for (const RankUnit& rank : ranks_) {
+    const LoadId load = rank.cache->begin_load(request.id, request.boundary);
+    CHECK("engine.load_ids_agree", !request.load || request.load == load);
+    request.load = load;
+  }
+  request.phase = Phase::loading;
+}
+
+void Engine::commit(Request& request, bool restored) {
   for (const RankUnit& rank : ranks_) {
     if (restored)
       rank.cache->commit_load(request.id, request.boundary);
@@ -75,7 +99,6 @@ bool Engine::admit(Request& request) {
   request.phase = Phase::running;
   request.fed = request.planned = request.boundary;
   reach(request, Point::committed);
-  return true;
 }
 
 bool Engine::fits(const Request& request) const {

@@ -78,6 +78,7 @@ void Engine::step() {
       !commands_.empty() && std::holds_alternative<FlushCommand>(commands_.front());
   if (!draining) {
     match_waiting();
+    commit_loaded();
     admit_waiting();
   }
   for (const RankUnit& rank : ranks_) rank.cache->start_loads();
@@ -103,12 +104,15 @@ std::optional<FinishedLoad> Engine::settleable_load() const {
   std::optional<FinishedLoad> settleable;
   for (const RankUnit& rank : ranks_) {
     const std::optional<LoadId> load = rank.cache->oldest_load();
-    if (load && (!settleable || *load < settleable->id)) settleable = FinishedLoad{*load, true};
+    if (load && (!settleable || *load < settleable->id)) {
+      settleable = FinishedLoad{*load, kNoRequest, true};
+    }
   }
   for (const RankUnit& rank : ranks_) {
     if (!settleable || rank.cache->oldest_load() != settleable->id) continue;
     const std::optional<FinishedLoad> finished = rank.cache->oldest_finished_load();
     if (!finished) return std::nullopt;
+    settleable->request = finished->request;
     settleable->good = settleable->good && finished->good;
   }
   return settleable;
@@ -124,8 +128,18 @@ bool Engine::settle_oldest_load() {
     sharers.insert(affected.begin(), affected.end());
   }
   for (RequestId id : sharers) start_again(*find(id));
+  take_verdict(*load);
   dirty_ = dirty_ || !load->good;
   return true;
+}
+
+void Engine::take_verdict(const FinishedLoad& load) {
+  Request* request = find(load.request);
+  if (request == nullptr || request->load != load.id) return;
+  request->load.reset();
+  if (!load.good) return start_again(*request);
+  reach(*request, Point::loaded);
+  dirty_ = true;
 }
 
 void Engine::start_again(Request& request) {
@@ -150,7 +164,8 @@ bool Engine::settle_oldest_offload() {
 
 void Engine::note_landings() {
   for (auto& [id, request] : requests_) {
-    const bool restored = request.phase != Phase::waiting && request.boundary > request.device_hit;
+    const bool committed = request.phase == Phase::running || request.phase == Phase::finishing;
+    const bool restored = committed && request.boundary > request.device_hit;
     if (!restored || request.reached.contains(Point::landed)) continue;
     const bool loading = std::ranges::any_of(
         ranks_, [&](const RankUnit& rank) { return rank.cache->path_is_loading(request.id); });
@@ -286,7 +301,9 @@ bool Engine::apply(const CancelCommand& command) {
 
 bool Engine::apply(const RetractCommand& command) {
   Request* request = find(command.id);
-  if (request != nullptr && request->phase == Phase::running) retract(*request, true);
+  const bool has_place =
+      request != nullptr && (request->phase == Phase::running || request->phase == Phase::loading);
+  if (has_place) retract(*request, true);
   return true;
 }
 
@@ -311,7 +328,7 @@ bool Engine::apply(const FlushCommand&) {
     if (request.phase == Phase::finishing) return false;
   }
   for (auto& [id, request] : requests_) {
-    if (request.phase == Phase::running) retract(request, false);
+    if (request.phase != Phase::waiting) retract(request, false);
     for (const RankUnit& rank : ranks_) rank.cache->drop_match(id);
     request.has_result = false;
   }

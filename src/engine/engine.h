@@ -96,6 +96,8 @@ class Engine {
   std::optional<FinishedLoad> settleable_load() const;
   bool settle_oldest_load();
   bool settle_oldest_offload();
+  // `after_load`: the verdict on the load of a request that waits for it.
+  void take_verdict(const FinishedLoad& load);
   // A sharer of a failed load: matched again on the device only, from its first token on.
   void start_again(Request& request);
   // Whether another forward may follow those in flight.
@@ -122,7 +124,12 @@ class Engine {
   void look_up(Request& request);
 
   void admit_waiting();
+  // Who has waited for the bytes of its tail resumes there.
+  void commit_loaded();
   bool admit(Request& request);
+  // LOAD has taken its rows (restored), or there is no tail.
+  void commit(Request& request, bool restored);
+  void begin_load(Request& request);
   bool make_room(Request& request);
   bool fits(const Request& request) const;
   bool load(Request& request);

@@ -1,8 +1,11 @@
 // A request as the engine schedules it; what the caches know about it is theirs
 // (link/request_state.h).
 //
-//   waiting --admit--> running (prefill, then decode) --all tokens--> finishing --inserted--> gone
-//      ^---------------retract-------'
+//   waiting --admit--> [loading -->] running (prefill, then decode) --all tokens--> finishing
+//   --inserted--> gone
+//      ^---------------retract----------------'
+//
+// `loading` only under `publish` = after_load: nothing of the request is published yet.
 #pragma once
 
 #include <optional>
@@ -15,7 +18,7 @@
 
 namespace lockstep::engine {
 
-enum class Phase { waiting, running, finishing };
+enum class Phase { waiting, loading, running, finishing };
 
 // Points of a request's life at which a scenario can hold it or stop.
 enum class Point { matched, looked_up, loaded, committed, landed, copied, first_token, finished };
@@ -43,6 +46,8 @@ struct Request {
   Tokens device_hit;
   Tokens boundary;
 
+  std::optional<LoadId> load;  // phase loading, until its verdict
+
   bool query_store = true;  // false once a load on its path has failed
   // Counts how often it has lost its place: results of forwards from before are dropped.
   std::uint64_t generation = 0;
@@ -55,6 +60,7 @@ struct Request {
   void wait_again() {
     phase = Phase::waiting;
     has_result = false;
+    load.reset();
     fed = planned = sampling = Tokens{0};
     prefill_end = length();
     ++generation;

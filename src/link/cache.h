@@ -66,7 +66,11 @@ class Cache {
   // Takes Q for a resume without a tail. False: none can be had; then no rank keeps one.
   virtual bool secure_private_slot(RequestId request) = 0;
   virtual void release_private_slot(RequestId request) = 0;
-  // PREPARE, INSERT, COMMIT after load(); COMMIT alone without a tail, or without any hit.
+  // `publish` = after_load: queues the transfers of all rows that load() took; commit_load()
+  // follows when they are settled as good, reset() when not. The same id on every rank.
+  virtual LoadId begin_load(RequestId request, Tokens boundary) = 0;
+  // PREPARE, INSERT, COMMIT after load(), or under `after_load` after its transfers; COMMIT alone
+  // without a tail, or without any hit.
   virtual void commit_load(RequestId request, Tokens boundary) = 0;
   virtual void commit_hit(RequestId request) = 0;
   virtual void commit_empty(RequestId request) = 0;
@@ -109,7 +113,8 @@ class Cache {
   virtual void pump() = 0;
   virtual std::optional<LoadId> oldest_load() const = 0;  // under way or finished
   virtual std::optional<FinishedLoad> oldest_finished_load() const = 0;
-  // A bad load is rolled back. Returns its sharers on this rank; each has been reset().
+  // A bad load is rolled back. Returns its sharers on this rank; each has been reset(). Under
+  // `after_load` there is nothing to roll back.
   virtual std::vector<RequestId> settle_load(LoadId load, bool good) = 0;
   virtual std::optional<FinishedOffload> oldest_finished_offload() const = 0;
   virtual void settle_offload(OffloadId offload, bool good) = 0;

@@ -1,11 +1,12 @@
 #include "link/commit.h"
 
+#include "link/stored_flags.h"
 #include "link/tables.h"
 
 namespace lockstep {
 
 void CommitPhase::commit_load(RequestState& request, Tokens boundary, const InsertOutcome& inserted,
-                              LoadId load) {
+                              std::optional<LoadId> load) {
   Node& node = *inserted.node;
   begin(request, boundary);
   point_at_canonical(request, node);
@@ -14,13 +15,37 @@ void CommitPhase::commit_load(RequestState& request, Tokens boundary, const Inse
     take_private_slot(request);
     adopt_state(request, node, choose_source(request, node));
   }
-  std::vector<Transfer> transfers = keep_adopted(request, inserted, boundary);
   report(request, node, inserted.mamba_exist, true);
+  if (!load) return flag_proved(rank_, node, rank_.geometry.pages(request.device_hit));
+  std::vector<Transfer> transfers = keep_adopted(request, inserted, boundary);
   if (transfers.empty()) return;
   LockTicket endpoint =
       rank_.tree.lock(request.id, node, LockHolder::load, rank_.tree.window_of(node));
   const Pages begin = rank_.geometry.pages(request.device_hit);
-  loads_.queue(load, request.id, begin, boundary, std::move(transfers), std::move(endpoint));
+  loads_.queue(*load, request.id, begin, boundary, std::move(transfers), std::move(endpoint));
+}
+
+void CommitPhase::queue_unpublished(RequestState& request, Tokens boundary, LoadId load) {
+  const Pages begin = rank_.geometry.pages(request.device_hit);
+  const Pages end = rank_.geometry.pages(boundary);
+  const std::span<const PageHash> hashes(request.hashes);
+  const LoadRows& rows = request.load;
+  std::vector<Transfer> transfers;
+  const auto add_pages = [&](Component component, const OwnedRows& owned) {
+    if (owned.empty()) return;
+    const PageRange range{end - Pages{owned.size().value()}, end};
+    const auto named = hashes.subspan(range.begin.index(), range.size().index());
+    const std::span<const Row> taken = owned.rows();
+    transfers.push_back(planner_.pages(component, named, range, {taken.begin(), taken.end()}));
+  };
+  add_pages(Component::full, rows.full);
+  add_pages(Component::swa, rows.swa);
+  if (!rows.state.empty()) {
+    const auto run = hashes.subspan(begin.index(), (end - begin).index());
+    transfers.push_back(planner_.state(run, end, rows.state.row()));
+  }
+  request.filling = load;
+  loads_.queue(load, request.id, begin, boundary, std::move(transfers), {});
 }
 
 void CommitPhase::commit_hit(RequestState& request) {

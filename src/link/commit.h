@@ -18,9 +18,12 @@ class CommitPhase {
       : rank_(rank), planner_(planner), loads_(loads) {}
   virtual ~CommitPhase() = default;
 
-  // After INSERT of a load that ends at `boundary`. Cannot fail: LOAD made sure of Q.
+  // After INSERT of a load that ends at `boundary`. Cannot fail: LOAD made sure of Q. `load` fills
+  // what the tree adopted; none: it has (`after_load`).
   void commit_load(RequestState& request, Tokens boundary, const InsertOutcome& inserted,
-                   LoadId load);
+                   std::optional<LoadId> load);
+  // `after_load`: all rows that LOAD took are filled first.
+  void queue_unpublished(RequestState& request, Tokens boundary, LoadId load);
   // Device hit without a tail. REQUIRES: the request holds Q, or the model has no MAMBA component.
   void commit_hit(RequestState& request);
   // No hit at all: Q is cleared before the first forward. REQUIRES: as commit_hit().

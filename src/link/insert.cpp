@@ -23,7 +23,8 @@ void InsertPhase::prepare(RequestState& request, Tokens boundary) {
   rank_.emit(request.id, Prepared{request.swa_cursor});
 }
 
-InsertOutcome InsertPhase::insert_load(RequestState& request, Tokens boundary, LoadId load) {
+InsertOutcome InsertPhase::insert_load(RequestState& request, Tokens boundary,
+                                       std::optional<LoadId> load) {
   const Geometry& geometry = rank_.geometry;
   const Pages end = geometry.pages(boundary);
   const Pages begin = geometry.pages(request.device_hit);

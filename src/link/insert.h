@@ -18,9 +18,10 @@ class InsertPhase {
   // never lowers it.
   virtual void prepare(RequestState& request, Tokens boundary);
 
-  // INSERT of [0, boundary) with the rows that LOAD took. The state stays in request.load if it was
+  // INSERT of [0, boundary) with the rows that LOAD took; `load` still fills them, none: they are
+  // full. The state stays in request.load if it was
   // a duplicate.
-  InsertOutcome insert_load(RequestState& request, Tokens boundary, LoadId load);
+  InsertOutcome insert_load(RequestState& request, Tokens boundary, std::optional<LoadId> load);
 
   // INSERT of [0, checkpoint.depth) with the request's own rows; afterwards its tables name the
   // canonical rows and its lock is on the node there. A duplicate state is freed. `checkpoint.slot`

@@ -75,10 +75,10 @@ void Linker::give_back(RequestState& request) {
   request.pending_copy.reset();
   for (Checkpoint& checkpoint : request.tracked) checkpoint.slot.release();
   request.q.release();
-  request.load.private_slot.release();
-  request.load.state.release();
-  request.load.swa.release();
-  request.load.full.release();
+  if (request.filling)
+    loads_->abandon(*std::exchange(request.filling, std::nullopt), std::move(request.load));
+  else
+    request.load.release();
   request.own_swa.release();
   request.own_full.release();
   request.lock.release();
@@ -122,7 +122,7 @@ bool Linker::fits(RequestId id, Tokens boundary) const {
   if (boundary > request.device_hit) {
     const Node* node = node_at(request, boundary);
     const bool has_state = node != nullptr && node->has_state();
-    if (!has_state) ++demand;
+    if (!has_state || config_.cache.publish == PublishPolicy::after_load) ++demand;
     // The boundary's own state is what the request wants to keep.
     if (has_state && node->state_locks == 0) --supply;
   }
@@ -145,10 +145,22 @@ void Linker::release_private_slot(RequestId id) {
   state(id).q.release();
 }
 
-void Linker::commit_load(RequestId id, Tokens boundary) {
+LoadId Linker::begin_load(RequestId id, Tokens boundary) {
   RequestState& request = state(id);
   load_->planned(request, boundary);
+  if (!request.load.private_slot.empty()) request.q = std::move(request.load.private_slot);
   const LoadId load = loads_->next_id();
+  commit_->queue_unpublished(request, boundary, load);
+  return load;
+}
+
+void Linker::commit_load(RequestId id, Tokens boundary) {
+  RequestState& request = state(id);
+  std::optional<LoadId> load;
+  if (config_.cache.publish == PublishPolicy::at_commit) {
+    load_->planned(request, boundary);
+    load = loads_->next_id();
+  }
   insert_->prepare(request, boundary);
   const InsertOutcome inserted = insert_->insert_load(request, boundary, load);
   commit_->commit_load(request, boundary, inserted, load);
@@ -317,7 +329,11 @@ std::optional<FinishedLoad> Linker::oldest_finished_load() const {
 std::vector<RequestId> Linker::settle_load(LoadId load, bool good) {
   std::vector<RequestId> affected;
   std::vector<TornRows> torn;
-  if (!good) {
+  if (config_.cache.publish == PublishPolicy::after_load) {
+    for (auto& [id, request] : requests_) {
+      if (request->filling == load) request->filling.reset();
+    }
+  } else if (!good) {
     Node& endpoint = loads_->oldest_endpoint();
     affected = sharers(roll_back_->scope(endpoint, loads_->oldest_transfers()));
     for (RequestId id : affected) reset(id);

@@ -39,6 +39,7 @@ class Linker : public Cache, private Inspector {
   void abort(RequestId request) override;
   bool secure_private_slot(RequestId request) override;
   void release_private_slot(RequestId request) override;
+  LoadId begin_load(RequestId request, Tokens boundary) override;
   void commit_load(RequestId request, Tokens boundary) override;
   void commit_hit(RequestId request) override;
   void commit_empty(RequestId request) override;

@@ -74,8 +74,9 @@ void Linker::for_each_request(const std::function<void(const RequestRowsView&)>&
 }
 
 void Linker::for_each_transfer(const std::function<void(const TransferRowsView&)>& visit) const {
-  loads_->for_each(
-      [&](const Transfer& transfer) { visit({transfer.component, transfer.rows, false, true}); });
+  loads_->for_each([&](const Transfer& transfer, bool owned) {
+    visit({transfer.component, transfer.rows, owned, true});
+  });
   offloads_->for_each(
       [&](const Transfer& transfer) { visit({transfer.component, transfer.rows, false, false}); });
   quarantine_.for_each(

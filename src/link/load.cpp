@@ -43,10 +43,11 @@ bool LoadPhase::secure_private_slot(RequestState& request) {
 
 bool LoadPhase::private_slot_is_sure(RequestState& request, Pages boundary) {
   if (!rank_.has(Component::mamba) || !request.q.empty()) return true;
+  const bool others_come_between = rank_.config.publish == PublishPolicy::after_load;
   const TreePath path =
       rank_.tree.walk(request.namespace_hash, std::span(request.hashes).first(boundary.index()));
   const Node* node = rank_.tree.node_ending_at(path, boundary);
-  if (node != nullptr && node->has_state()) return true;
+  if (!others_come_between && node != nullptr && node->has_state()) return true;
   return take(request, Component::mamba, Rows{1}, Purpose::private_slot, request.load.private_slot);
 }
 

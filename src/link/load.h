@@ -29,8 +29,8 @@ class LoadPhase {
   bool secure_private_slot(RequestState& request);
 
  protected:
-  // COMMIT cannot fail: Q is there, or free, or will be T's slot because the boundary has a state
-  // already.
+  // COMMIT cannot fail: Q is there, or free, or (`at_commit`) will be T's slot because the boundary
+  // has a state already.
   virtual bool private_slot_is_sure(RequestState& request, Pages boundary);
 
  private:

@@ -47,7 +47,10 @@ std::vector<std::byte> row_digests(const RowLayout& layout, std::span<const std:
 }
 
 LoadQueue::~LoadQueue() {
-  for (const auto& load : loads_) load->endpoint.release();
+  for (const auto& load : loads_) {
+    load->endpoint.release();
+    load->abandoned.reset();
+  }
 }
 
 void LoadQueue::queue(LoadId id, RequestId request, Pages begin, Tokens boundary,
@@ -223,7 +226,8 @@ std::optional<FinishedLoad> LoadQueue::oldest_finished() const {
   if (loads_.empty() || !loads_.front()->over()) return std::nullopt;
   // The roll-back of another load may have taken the rows that this one filled.
   const Load& oldest = *loads_.front();
-  return FinishedLoad{oldest.id, !oldest.failed && !oldest.endpoint.node().detached};
+  const bool torn = oldest.endpoint.open() && oldest.endpoint.node().detached;
+  return FinishedLoad{oldest.id, oldest.request, !oldest.failed && !torn};
 }
 
 Node& LoadQueue::oldest_endpoint() const {
@@ -236,6 +240,12 @@ std::span<const Transfer> LoadQueue::oldest_transfers() const {
   return loads_.front()->transfers;
 }
 
+void LoadQueue::abandon(LoadId id, LoadRows rows) {
+  const auto load = std::ranges::find(loads_, id, [](const auto& each) { return each->id; });
+  CHECK("load.abandon.under_way", load != loads_.end());
+  (*load)->abandoned = std::move(rows);
+}
+
 std::optional<LoadId> LoadQueue::oldest() const {
   return loads_.empty() ? std::nullopt : std::optional(loads_.front()->id);
 }
@@ -244,8 +254,9 @@ void LoadQueue::settle(LoadId id, bool good) {
   CHECK("load.settle.order", !loads_.empty() && loads_.front()->id == id);
   const std::shared_ptr<Load> load = loads_.front();
   loads_.pop_front();
-  rank_.tree.loaded(load->endpoint.node(), id);
+  if (load->endpoint.open()) rank_.tree.loaded(load->endpoint.node(), id);
   rank_.emit(load->request, LoadFinished{id, good});
+  if (!load->endpoint.open()) return load->abandoned.reset();
   if (good) flag_proved(rank_, load->endpoint.node(), load->begin);
   load->endpoint.release();
 }
@@ -261,9 +272,9 @@ void LoadQueue::wait_for_layer(StreamKind stream, LayerId layer, std::span<const
   }
 }
 
-void LoadQueue::for_each(const std::function<void(const Transfer&)>& visit) const {
+void LoadQueue::for_each(const std::function<void(const Transfer&, bool owned)>& visit) const {
   for (const auto& load : loads_) {
-    for (const Transfer& transfer : load->transfers) visit(transfer);
+    for (const Transfer& transfer : load->transfers) visit(transfer, load->abandoned.has_value());
   }
 }
 

@@ -10,10 +10,12 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "device/device.h"
+#include "link/load_rows.h"
 #include "link/rank.h"
 #include "link/transfer.h"
 #include "tree/lock.h"
@@ -25,6 +27,7 @@ std::vector<std::byte> row_digests(const RowLayout& layout, std::span<const std:
 
 struct FinishedLoad {
   LoadId id;
+  RequestId request;
   bool good = false;
 };
 
@@ -36,9 +39,13 @@ class LoadQueue {
 
   LoadId next_id() { return LoadId{next_id_++}; }
   LoadId last_id() const { return LoadId{next_id_ - 1}; }
-  // A load of the tail [begin, boundary); `endpoint` stays locked until the load is settled.
+  // A load of the tail [begin, boundary); `endpoint` stays locked until the load is settled. Under
+  // `after_load` nothing is published yet and `endpoint` is no ticket.
   void queue(LoadId id, RequestId request, Pages begin, Tokens boundary,
              std::vector<Transfer> transfers, LockTicket endpoint);
+  // The request has no use any more for rows that are still being filled: they go back when the
+  // load is settled. REQUIRES: the load is under way.
+  void abandon(LoadId id, LoadRows rows);
   // Hands all queued loads to the store as one batch, behind everything that the compute stream has
   // been given.
   void start_batch();
@@ -63,7 +70,8 @@ class LoadQueue {
   void wait_for_layer(StreamKind stream, LayerId layer, std::span<const LoadId> loads);
 
   std::size_t size() const { return loads_.size(); }
-  void for_each(const std::function<void(const Transfer&)>& visit) const;
+  // `owned`: no request owns the rows any more.
+  void for_each(const std::function<void(const Transfer&, bool owned)>& visit) const;
 
  protected:
   struct LayerRead {
@@ -81,7 +89,8 @@ class LoadQueue {
     RequestId request;
     Pages begin;
     std::vector<Transfer> transfers;
-    LockTicket endpoint;
+    LockTicket endpoint;                          // none under `after_load`
+    std::optional<LoadRows> abandoned;            // no request owns them any more
     std::shared_ptr<Batch> batch;                 // null until started
     std::vector<LayerRead> reads;                 // one per layer of the batch
     std::vector<std::vector<std::byte>> staging;  // one per transfer: objects, row after row

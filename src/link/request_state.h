@@ -15,6 +15,7 @@
 #include "core/events.h"
 #include "core/hash.h"
 #include "core/ids.h"
+#include "link/load_rows.h"
 #include "pool/row_pool.h"
 #include "tree/lock.h"
 #include "tree/node.h"
@@ -28,14 +29,6 @@ struct Checkpoint {
   bool decode = false;   // one of the decode pair
   bool superseded =
       false;  // a newer one of the decode pair is written: this one is not donated any more
-};
-
-// Rows that LOAD has taken for the tail [device hit, boundary).
-struct LoadRows {
-  OwnedRows full;
-  OwnedRows swa;           // of the trailing window pages
-  OwnedRows state;         // T
-  OwnedRows private_slot;  // becomes Q
 };
 
 struct PendingCopy {
@@ -63,7 +56,8 @@ struct RequestState {
   Tokens fed;       // restored, or computed by forwards that the engine accepted
   CommitId commit;  // the last one
   LoadRows load;
-  std::vector<Row> full;  // page tables, from page 0
+  std::optional<LoadId> filling;  // `after_load`: the load under way that fills the rows of `load`
+  std::vector<Row> full;          // page tables, from page 0
   std::vector<Row> swa;
   OwnedRows own_full;
   Pages own_from;
