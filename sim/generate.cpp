@@ -22,7 +22,7 @@ constexpr std::array kProfiles{
 
 // The settings that this version runs; the world refuses any other.
 constexpr std::array kAhead{std::int64_t{1}};
-constexpr std::array kPublish{PublishPolicy::at_commit};
+constexpr std::array kPublish{PublishPolicy::at_commit, PublishPolicy::after_load};
 
 // Besides fifo.
 constexpr std::array kModes{ScheduleMode::random, ScheduleMode::priority,

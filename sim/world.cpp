@@ -124,7 +124,9 @@ void World::emit(RankId rank, RequestId request, EventBody body) {
       token != nullptr && config_.keep_tokens) {
     tokens_[request].push_back(token->token);
   }
-  const bool progress = std::holds_alternative<ForwardAccepted>(body) ||
+  // A forward whose results are all dropped is none.
+  const auto* accepted = std::get_if<ForwardAccepted>(&body);
+  const bool progress = (accepted != nullptr && !accepted->segments.empty()) ||
                         std::holds_alternative<LoadFinished>(body) ||
                         std::holds_alternative<OffloadFinished>(body);
   if (progress) last_progress_ = step_.value();

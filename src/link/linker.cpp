@@ -28,7 +28,11 @@ Linker::Linker(const LinkerConfig& config, const LinkParts& parts, Device& devic
       checkpoints_(parts.checkpoint_tracker(rank_, *allocator_)),
       window_(parts.window_release(rank_)) {}
 
-Linker::~Linker() = default;
+Linker::~Linker() {
+  for (auto& [id, request] : requests_) {
+    if (request->filling) request->load.disown();
+  }
+}
 
 RequestState& Linker::state(RequestId request) {
   const auto found = requests_.find(request);

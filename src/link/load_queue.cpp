@@ -49,7 +49,7 @@ std::vector<std::byte> row_digests(const RowLayout& layout, std::span<const std:
 LoadQueue::~LoadQueue() {
   for (const auto& load : loads_) {
     load->endpoint.release();
-    load->abandoned.reset();
+    if (load->abandoned) load->abandoned->disown();
   }
 }
 

@@ -19,6 +19,13 @@ struct LoadRows {
     swa.release();
     full.release();
   }
+  // For good: the pools end, and the device may be about to write the rows.
+  void disown() {
+    private_slot.disown();
+    state.disown();
+    swa.disown();
+    full.disown();
+  }
 };
 
 }  // namespace lockstep
