@@ -46,6 +46,7 @@ void ConservationChecks::check(const Event& event, const RowsAllocated& allocate
 }
 
 void ConservationChecks::check(const Event& event, const RowsFreed& freed) {
+  check_quarantined(event, freed);
   const RankLedger& ledger = scene_.ledger(event.rank);
   for (std::size_t i = 0; i < freed.rows.size(); ++i) {
     const Row row = freed.rows[i];
@@ -65,6 +66,35 @@ void ConservationChecks::check(const Event& event, const RowsFreed& freed) {
                  "free only when no transfer or pending copy refers to it",
                  std::to_string(record.references) + " references");
     }
+  }
+}
+
+void ConservationChecks::check_quarantined(const Event& event, const RowsFreed& freed) {
+  const RankLedger& ledger = scene_.ledger(event.rank);
+  const bool is_none = std::ranges::none_of(freed.rows, [&](Row row) {
+    return ledger.row(freed.component, row).owner == RowOwner::quarantined;
+  });
+  if (is_none) return;
+  const auto refers = [&](const RequestRowsView& request, std::span<const Row> rows) {
+    for (Row row : rows) {
+      if (row == kTrapRow || std::ranges::find(freed.rows, row) == freed.rows.end()) continue;
+      report_row("C1", event, freed.component, row, "in quarantine until no row list refers to it",
+                 "freed while request " + std::to_string(request.request.value()) + " has it");
+    }
+  };
+  scene_.inspector(event.rank).for_each_request([&](const RequestRowsView& request) {
+    if (freed.component == Component::full) refers(request, request.full);
+    if (freed.component == Component::swa) refers(request, request.swa);
+    if (freed.component == Component::mamba) refers(request, {&request.pending_source, 1});
+  });
+}
+
+void ConservationChecks::check(const Event& event, const RowsWithdrawn& withdrawn) {
+  for (Row row : withdrawn.rows) {
+    const RowRecord& record = scene_.ledger(event.rank).row(withdrawn.component, row);
+    if (record.owner == RowOwner::free) continue;
+    report_row("C1", event, withdrawn.component, row, "free when it leaves the pool",
+               "owned by " + owner_text(record));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "oracle/data_checks.h"
 #include "oracle/liveness_checks.h"
 #include "oracle/output_checks.h"
+#include "oracle/rank_checks.h"
 #include "oracle/reuse_checks.h"
 #include "oracle/store_checks.h"
 
@@ -30,6 +31,14 @@ std::deque<RankLedger> make_ledgers(const JudgeConfig& config, const ContentTabl
   return ledgers;
 }
 
+// A request's end or retraction is reported once, and means every rank.
+bool is_for_all_ranks(const EventBody& body) {
+  return std::holds_alternative<RequestFinished>(body) ||
+         std::holds_alternative<RequestCancelled>(body) ||
+         std::holds_alternative<RequestRetracted>(body) ||
+         std::holds_alternative<RequestRefused>(body);
+}
+
 std::vector<std::unique_ptr<Checker>> make_checkers(const Scene& scene) {
   std::vector<std::unique_ptr<Checker>> checkers;
   checkers.push_back(std::make_unique<BoundaryChecks>(scene));
@@ -39,6 +48,7 @@ std::vector<std::unique_ptr<Checker>> make_checkers(const Scene& scene) {
   checkers.push_back(std::make_unique<DataChecks>(scene));
   checkers.push_back(std::make_unique<OutputChecks>(scene));
   checkers.push_back(std::make_unique<LivenessChecks>(scene));
+  checkers.push_back(std::make_unique<RankChecks>(scene));
   return checkers;
 }
 
@@ -119,7 +129,9 @@ void Judge::Impl::follow(const Event& event) {
   for (const auto& checker : engine->checkers) checker->before(event);
   requests.apply(event);
   RankLedger& ledger = engine->ledgers[event.rank.index()];
-  ledger.apply(event);
+  for (RankLedger& each : engine->ledgers) {
+    if (&each == &ledger || is_for_all_ranks(event.body)) each.apply(event);
+  }
   store.apply(event, ledger, engine->config.ranks);
   engine->matches.apply(event, requests, engine->ledgers, store, engine->specification);
   for (const auto& checker : engine->checkers) checker->after(event);

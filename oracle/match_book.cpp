@@ -23,6 +23,8 @@ void MatchBook::apply(const Event& event, const RequestBook& requests,
     records_.erase(event.request);
     return;
   }
+  if (std::holds_alternative<LookedUp>(event.body))
+    return correct(event.rank, *request, store, specification);
   const auto* matched = std::get_if<Matched>(&event.body);
   if (matched == nullptr) return;
   MatchRecord& record = records_[event.request];
@@ -31,11 +33,26 @@ void MatchBook::apply(const Event& event, const RequestBook& requests,
   record.gave_up.reset();
   const std::size_t rank = event.rank.index();
   record.ranks[rank] = {
-      true, matched->device_hit,
+      true,
+      matched->device_hit,
       specification.device_hit(ledgers[rank].tree(), request->chain, request->length()),
-      matched->query_store};
+      specification.full_length(ledgers[rank].tree(), request->chain),
+      matched->query_store,
+      store.version()};
   specification.restorable(store.holdings(event.rank), request->chain, matched->device_hit,
                            request->length(), record.restorable[rank]);
+}
+
+void MatchBook::correct(RankId rank, const RequestRecord& request, const StoreLedger& store,
+                        const Specification& specification) {
+  const auto found = records_.find(request.id);
+  if (found == records_.end()) return;
+  MatchRecord& record = found->second;
+  const bool is_good = record.ranks[rank.index()].store_version == store.version();
+  if (is_good && !store.answered_falsely(rank)) return;
+  specification.restorable(store.answers(rank), request.chain,
+                           record.ranks[rank.index()].reported_hit, request.length(),
+                           record.restorable[rank.index()]);
 }
 
 const MatchRecord* MatchBook::find(RequestId request) const {

@@ -1,6 +1,7 @@
 // For each request, what MATCH and LOOKUP should have answered the last time they ran for it: the
-// specification at that instant. R1 compares the answers with it, B1 the boundary that was
-// committed.
+// specification at that instant, over what the store answered (injected false answers are the
+// store's word, not the linker's fault; a request that is held looks up later than it matched). R1
+// compares the answers with it, B1 the boundary that was committed.
 #pragma once
 
 #include <deque>
@@ -21,7 +22,9 @@ struct MatchRecord {
     bool matched = false;
     Tokens reported_hit;
     Tokens expected_hit;
+    Tokens expected_full;
     bool query_store = true;
+    std::uint64_t store_version = 0;  // then
   };
   std::vector<Rank> ranks;
   std::vector<std::vector<Tokens>> restorable;  // by rank, above the reported hit
@@ -41,6 +44,10 @@ class MatchBook {
   void clear() { records_.clear(); }
 
  private:
+  // A LOOKUP was answered: anew if the store has changed since the MATCH, or answered falsely.
+  void correct(RankId rank, const RequestRecord& request, const StoreLedger& store,
+               const Specification& specification);
+
   std::map<RequestId, MatchRecord> records_;
 };
 

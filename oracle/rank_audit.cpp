@@ -15,7 +15,9 @@ void RankAudit::report(std::string_view invariant, std::string expected, std::st
 void RankAudit::run(bool quiescent) {
   for (Component component : kComponents) {
     rows_[index(component)].resize(ledger_.row_count(component));
-    if (inspector_.has(component)) count_free(component);
+    if (!inspector_.has(component)) continue;
+    count_free(component);
+    count_withdrawn(component);
   }
   inspector_.for_each_node([&](const NodeView& node) { visit_node(node); });
   inspector_.for_each_request([&](const RequestRowsView& request) { visit_request(request); });
@@ -51,6 +53,16 @@ void RankAudit::count_free(Component component) {
       continue;
     }
     count(component, row, kFree);
+  }
+}
+
+void RankAudit::count_withdrawn(Component component) {
+  for (Row row : inspector_.withdrawn_rows(component)) {
+    count(component, row, kWithdrawn);
+    if (ledger_.row(component, row).owner == RowOwner::withdrawn) continue;
+    report("C1", text(component, row) + " withdrawn only as reported",
+           "owned by " + std::string(name(ledger_.row(component, row).owner)), kNoRequest,
+           {.row = row});
   }
 }
 
@@ -240,8 +252,15 @@ void RankAudit::visit_transfer(const TransferRowsView& transfer) {
 void RankAudit::check_reference(Component component, Row row, std::string_view holder,
                                 RequestId request) {
   const std::vector<RowCount>& rows = rows_[index(component)];
-  if (row.index() < rows.size() && (rows[row.index()].kinds & kFree) == 0) return;
-  report("C1", std::string(holder) + " refers to rows in use", text(component, row) + " is free",
+  const bool is_in_use =
+      row.index() < rows.size() && (rows[row.index()].kinds & (kFree | kWithdrawn)) == 0;
+  if (!is_in_use) {
+    return report("C1", std::string(holder) + " refers to rows in use",
+                  text(component, row) + " is free", request, {.row = row});
+  }
+  // A load may still fill a quarantined row; whoever reads one was to start again.
+  if (request == kNoRequest || ledger_.row(component, row).owner != RowOwner::quarantined) return;
+  report("C1", std::string(holder) + " refers to no row in quarantine", text(component, row),
          request, {.row = row});
 }
 
@@ -265,8 +284,8 @@ void RankAudit::check_owners(Component component) {
   }
 }
 
-// free + evictable + protected + request + transfer = total, with the linker's own free and
-// evictable counts and the ledger's locks.
+// free + evictable + protected + request + transfer + withdrawn = total, with the linker's own free
+// and evictable counts and the ledger's locks.
 void RankAudit::check_balance(Component component) {
   const std::vector<RowCount>& rows = rows_[index(component)];
   const auto of_kind = [&](Kind kind) {
@@ -278,12 +297,13 @@ void RankAudit::check_balance(Component component) {
       tree_rows_[index(component)].value() - ledger_.evictable_rows(component).value();
   const std::int64_t free = static_cast<std::int64_t>(inspector_.free_rows(component).size());
   const std::int64_t held = of_kind(kRequest) + of_kind(kTransfer);
+  const std::int64_t withdrawn = of_kind(kWithdrawn);
   const std::int64_t total = inspector_.capacity(component).value();
-  if (free + evictable + protected_rows + held == total) return;
+  if (free + evictable + protected_rows + held + withdrawn == total) return;
   report("C4", std::string(name(component)) + " rows: " + std::to_string(total) + " in all",
          std::to_string(free) + " free + " + std::to_string(evictable) + " evictable + " +
              std::to_string(protected_rows) + " protected + " + std::to_string(held) +
-             " of requests and transfers");
+             " of requests and transfers + " + std::to_string(withdrawn) + " withdrawn");
 }
 
 void RankAudit::check_tickets() {

@@ -22,7 +22,7 @@ class RankAudit {
   void run(bool quiescent);
 
  private:
-  enum Kind : std::uint8_t { kFree = 1, kTree = 2, kRequest = 4, kTransfer = 8 };
+  enum Kind : std::uint8_t { kFree = 1, kTree = 2, kRequest = 4, kTransfer = 8, kWithdrawn = 16 };
   struct RowCount {
     std::uint8_t owners = 0;  // how many
     std::uint8_t kinds = 0;   // of which kinds
@@ -34,6 +34,7 @@ class RankAudit {
   };
 
   void count_free(Component component);
+  void count_withdrawn(Component component);
   void visit_node(const NodeView& node);
   void check_shape(const NodeView& node);
   void check_contents(const NodeView& node, const LedgerNode& known);

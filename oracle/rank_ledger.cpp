@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "core/random.h"
+
 namespace lockstep::oracle {
 
 std::string_view name(RowOwner owner) {
-  constexpr std::array<std::string_view, 4> names{"free", "a request", "the tree",
-                                                  "nobody: it left the tree"};
+  constexpr std::array<std::string_view, 6> names{"free",           "a request",
+                                                  "the tree",       "nobody: it left the tree",
+                                                  "the quarantine", "nobody: it left the pool"};
   return names[static_cast<std::size_t>(owner)];
 }
 
@@ -81,7 +84,7 @@ void RankLedger::set_owner(Component component, Row row, RowOwner owner, Request
   if (record->owner == RowOwner::free) free_rows_[index(component)] -= Rows{1};
   if (owner == RowOwner::free) ++free_rows_[index(component)];
   if (record->owner == RowOwner::tree && tree_row(component, record->content) == row) {
-    tree_[record->content.index()].rows[index(component)] = kTrapRow;
+    set_tree_row(component, record->content, kTrapRow);
   }
   record->owner = owner;
   record->request = request;
@@ -96,8 +99,17 @@ void RankLedger::place(Component component, ContentId content, Row row) {
   if (record == nullptr || content == kNoContent) return;
   set_owner(component, row, RowOwner::tree, kNoRequest);
   record->content = content;
+  set_tree_row(component, content, row);
+}
+
+void RankLedger::set_tree_row(Component component, ContentId content, Row row) {
   if (content.index() >= tree_.size()) tree_.resize(content.index() + 1);
-  tree_[content.index()].rows[index(component)] = row;
+  Row& kept = tree_[content.index()].rows[index(component)];
+  if ((kept == kTrapRow) != (row == kTrapRow)) {
+    const std::uint64_t what = std::uint64_t{content.value()} << 2 | index(component);
+    holdings_digest_ ^= SplitMix64(what).next();
+  }
+  kept = row;
 }
 
 void RankLedger::on(const Event& event, const RowsAllocated& allocated) {
@@ -110,6 +122,12 @@ void RankLedger::on(const Event& event, const RowsAllocated& allocated) {
 
 void RankLedger::on(const Event&, const RowsFreed& freed) {
   for (Row row : freed.rows) set_owner(freed.component, row, RowOwner::free, kNoRequest);
+}
+
+void RankLedger::on(const Event&, const RowsWithdrawn& withdrawn) {
+  for (Row row : withdrawn.rows) {
+    set_owner(withdrawn.component, row, RowOwner::withdrawn, kNoRequest);
+  }
 }
 
 void RankLedger::on(const Event&, const ForwardAccepted& accepted) {
@@ -201,7 +219,9 @@ void RankLedger::on(const Event&, const NodeRemoved& removed) {
 }
 
 void RankLedger::on(const Event&, const Evicted& evicted) {
-  for (Row row : evicted.rows) set_owner(evicted.component, row, RowOwner::leaving, kNoRequest);
+  const RowOwner owner =
+      evicted.cause == EvictionCause::roll_back ? RowOwner::quarantined : RowOwner::leaving;
+  for (Row row : evicted.rows) set_owner(evicted.component, row, owner, kNoRequest);
 }
 
 void RankLedger::on(const Event&, const StoredFlagSet& flagged) {

@@ -5,7 +5,8 @@
 // content, not by node:
 //
 //   rows:      free -> request -> tree -> leaving -> free          (owner of each row, one of
-//   these) holdings:  content -> {FULL row, SWA row, state row}           (what the specification
+//   these; a roll-back makes it quarantined in place of leaving; free -> withdrawn is for good)
+//   holdings:  content -> {FULL row, SWA row, state row}           (what the specification
 //   asks) nodes:     id -> parent, range, the content at its end         (what locks and flags hang
 //   on)
 //
@@ -32,8 +33,10 @@ enum class RowOwner {
   free,
   request,
   tree,
-  leaving
-};  // leaving: out of the tree, not yet back in the pool
+  leaving,      // out of the tree, not yet back in the pool
+  quarantined,  // the same after a roll-back, where loads may still fill it
+  withdrawn     // out of the pool for good
+};
 std::string_view name(RowOwner owner);
 
 struct RowRecord {
@@ -105,6 +108,9 @@ class RankLedger {
   // The tree's row for `content`, or the trap row.
   Row tree_row(Component component, ContentId content) const;
   const Holdings& tree() const { return holdings_; }
+  // Of which components the tree has of which contents: equal where the trees are, whatever the
+  // rows.
+  std::uint64_t holdings_digest() const { return holdings_digest_; }
 
   const std::map<NodeId, LedgerNode>& nodes() const { return nodes_; }
   const LedgerNode* node(NodeId id) const;
@@ -138,6 +144,7 @@ class RankLedger {
 
   void on(const Event& event, const RowsAllocated& allocated);
   void on(const Event& event, const RowsFreed& freed);
+  void on(const Event& event, const RowsWithdrawn& withdrawn);
   void on(const Event& event, const ForwardAccepted& accepted);
   void on(const Event& event, const Inserted& inserted);
   void on(const Event& event, const Committed& committed);
@@ -155,6 +162,7 @@ class RankLedger {
   void on(const Event& event, const StoredFlagSet& flagged);
   void on(const Event& event, const RequestFinished&) { drop_copy(event.request); }
   void on(const Event& event, const RequestCancelled&) { drop_copy(event.request); }
+  void on(const Event& event, const RequestRefused&) { drop_copy(event.request); }
   void on(const Event& event, const RequestRetracted&) { drop_copy(event.request); }
   void on(const Event& event, const RequestRestarted&) { drop_copy(event.request); }
   template <class Other>
@@ -163,6 +171,8 @@ class RankLedger {
   RowRecord* find_row(Component component, Row row);
   void set_owner(Component component, Row row, RowOwner owner, RequestId request);
   void place(Component component, ContentId content, Row row);
+  // Enters `row`, or the trap row for none, as what the tree has of `content`.
+  void set_tree_row(Component component, ContentId content, Row row);
   void place_ranges(Component component, const RequestRecord& request,
                     std::span<const PageRange> ranges, std::span<const Row> rows);
   void name_new_nodes(const RequestRecord& request);
@@ -179,7 +189,8 @@ class RankLedger {
   std::array<std::vector<RowRecord>, 3> rows_;
   std::array<Rows, 3> free_rows_;
   std::uint64_t allocations_ = 0;
-  std::vector<TreePage> tree_;           // by content
+  std::vector<TreePage> tree_;  // by content
+  std::uint64_t holdings_digest_ = 0;
   std::vector<std::int32_t> swa_locks_;  // by content
   std::map<NodeId, LedgerNode> nodes_;
   std::vector<NodeId> unnamed_nodes_;  // created since the last INSERT was reported

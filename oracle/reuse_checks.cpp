@@ -21,6 +21,12 @@ std::string text(std::span<const Tokens> lengths) {
 void ReuseChecks::before(const Event& event) {
   if (const auto* failed = std::get_if<AllocationFailed>(&event.body)) note_refusal(event, *failed);
   if (const auto* gave_up = std::get_if<GaveUp>(&event.body)) check_gave_up(event, *gave_up);
+  if (const auto* matched = std::get_if<Matched>(&event.body)) check_query(event, *matched);
+  const auto* finished = std::get_if<LoadFinished>(&event.body);
+  if (finished == nullptr || finished->good) return;
+  for (const auto& [id, request] : scene_.requests.all()) {
+    if (!has_ended(request.phase)) met_failed_load_.insert(id);
+  }
 }
 
 void ReuseChecks::after(const Event& event) {
@@ -32,13 +38,38 @@ void ReuseChecks::after(const Event& event) {
 void ReuseChecks::check(const Event& event, const Matched& matched) {
   const MatchRecord* match = scene_.matches.find(event.request);
   if (match == nullptr) return;
-  const Tokens expected = match->ranks[event.rank.index()].expected_hit;
-  if (matched.device_hit == expected) return;
-  scene_.findings.report("R1", event.rank, event.request, "a device hit of " + text(expected),
-                         text(matched.device_hit));
+  const MatchRecord::Rank& expected = match->ranks[event.rank.index()];
+  if (matched.device_hit != expected.expected_hit) {
+    scene_.findings.report("R1", event.rank, event.request,
+                           "a device hit of " + text(expected.expected_hit),
+                           text(matched.device_hit));
+  } else if (scene_.geometry().has_full && matched.full_matched != expected.expected_full) {
+    scene_.findings.report("R1", event.rank, event.request,
+                           text(expected.expected_full) + " of FULL rows matched",
+                           text(matched.full_matched));
+  }
+}
+
+// A request that was admitted, not retracted since, and is matched again, had to start again.
+void ReuseChecks::check_query(const Event& event, const Matched& matched) {
+  const RequestRecord* request = scene_.requests.find(event.request);
+  if (request == nullptr) return;
+  if (request->phase == RequestPhase::running) started_again_.insert(event.request);
+  if (matched.query_store && started_again_.contains(event.request)) {
+    scene_.findings.report("R1", event.rank, event.request,
+                           "no second query of the store after a failed load", "it is asked");
+  }
+  if (!matched.query_store && !met_failed_load_.contains(event.request)) {
+    scene_.findings.report("R1", event.rank, event.request, "the store asked for the tail",
+                           "it is not, although no load has failed");
+  }
 }
 
 void ReuseChecks::check(const Event& event, const LookedUp& looked_up) {
+  if (started_again_.contains(event.request)) {
+    scene_.findings.report("R1", event.rank, event.request,
+                           "no second query of the store after a failed load", "a LOOKUP");
+  }
   const MatchRecord* match = scene_.matches.find(event.request);
   if (match == nullptr) return;
   const std::vector<Tokens>& expected = match->restorable[event.rank.index()];

@@ -30,6 +30,12 @@ Tokens Specification::device_hit(const Holdings& tree, std::span<const ContentId
   return hit;
 }
 
+Tokens Specification::full_length(const Holdings& tree, std::span<const ContentId> chain) const {
+  const auto missing = std::ranges::find_if(
+      chain, [&](ContentId content) { return !tree.has(Component::full, content); });
+  return geometry_.tokens(Pages{missing - chain.begin()});
+}
+
 void Specification::restorable(const Holdings& store, std::span<const ContentId> chain,
                                Tokens device_hit, Tokens length,
                                std::vector<Tokens>& boundaries) const {

@@ -31,6 +31,9 @@ class Specification {
   // a state at d; else 0. `chain` names the sequence's whole pages; `length` counts all its tokens.
   Tokens device_hit(const Holdings& tree, std::span<const ContentId> chain, Tokens length) const;
 
+  // F: the length of FULL rows from token 0 on. For models with FULL layers only.
+  Tokens full_length(const Holdings& tree, std::span<const ContentId> chain) const;
+
   // Every p in (device_hit, length - 1] where FULL of [device_hit, p), SWA of the last
   // min(window_pages, tail) pages and the state at p exist, ascending. Replaces `boundaries`.
   void restorable(const Holdings& store, std::span<const ContentId> chain, Tokens device_hit,

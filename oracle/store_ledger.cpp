@@ -64,6 +64,11 @@ bool StoreLedger::Rank::has(Component component, ContentId content) const {
   return content.index() < states.size() && states[content.index()].present;
 }
 
+bool StoreLedger::Answers::has(Component component, ContentId content) const {
+  const auto claim = claims.find({component, content});
+  return claim == claims.end() ? truth.has(component, content) : claim->second;
+}
+
 StoreLedger::ContentState& StoreLedger::Shelf::state(ContentId content) {
   if (content.index() >= states.size()) states.resize(content.index() + 1);
   return states[content.index()];
@@ -94,6 +99,8 @@ const StoredObject* StoreLedger::object(RankId rank, Component component,
 
 void StoreLedger::apply(const Event& event, const RankLedger& ledger,
                         std::span<const Inspector* const> inspectors) {
+  forget_answers(event);
+  if (const auto* false_answer = std::get_if<FalseAnswer>(&event.body)) answer(*false_answer);
   if (const auto* queued = std::get_if<OffloadQueued>(&event.body))
     queue(event.rank, *queued, ledger);
   if (const auto* finished = std::get_if<OffloadFinished>(&event.body))
@@ -173,6 +180,7 @@ void StoreLedger::put(const StorePut& put, std::span<const Inspector* const> ins
   }
   state.accepted = true;
   if (!put.stored) return;
+  ++version_;
   state.present = true;
   state.lost = false;
   target->objects[name->hash] = object;
@@ -184,13 +192,30 @@ void StoreLedger::remove(std::string_view key) {
   if (target == nullptr) return;
   const auto found = target->objects.find(name->hash);
   if (found == target->objects.end()) return;
+  ++version_;
   ContentState& state = target->state(found->second.content);
   state.present = false;
   state.lost = true;
   target->objects.erase(found);
 }
 
+void StoreLedger::answer(const FalseAnswer& answer) {
+  const std::optional<ObjectName> name = parse_object_key(answer.key);
+  const std::optional<ContentId> content = name ? contents_.find(name->hash) : std::nullopt;
+  if (!content || shelf(*name) == nullptr) return;
+  ranks_[name->rank.index()]->answers.claims[{name->component, *content}] = answer.present;
+}
+
+// Answers are given right before the LOOKUP that asked is reported, and hold for that one.
+void StoreLedger::forget_answers(const Event& event) {
+  if (std::holds_alternative<FalseAnswer>(event.body) ||
+      std::holds_alternative<LookedUp>(event.body))
+    return;
+  for (const auto& rank : ranks_) rank->answers.claims.clear();
+}
+
 void StoreLedger::clear() {
+  ++version_;
   for (const auto& rank : ranks_) {
     for (Shelf& shelf : rank->shelves) {
       shelf.objects.clear();

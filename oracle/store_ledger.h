@@ -51,6 +51,12 @@ class StoreLedger {
   // The object under this hash, or null.
   const StoredObject* object(RankId rank, Component component, const PageHash& hash) const;
   const Holdings& holdings(RankId rank) const { return *ranks_[rank.index()]; }
+  // Counts what changed in the stores of all ranks.
+  std::uint64_t version() const { return version_; }
+  // What the store has just answered for: what it holds, but for false answers. Good during the
+  // LOOKUP that was answered; false if all answers were true.
+  bool answered_falsely(RankId rank) const { return !ranks_[rank.index()]->answers.claims.empty(); }
+  const Holdings& answers(RankId rank) const { return ranks_[rank.index()]->answers; }
   // A store accepted a complete object of `content` at some time, even if it has lost it since.
   bool was_accepted(RankId rank, Component component, ContentId content) const;
   // The store had it or refused it, and does not have it now: losing it is nobody's fault.
@@ -72,9 +78,16 @@ class StoreLedger {
     std::vector<ContentState> states;                    // by content
     ContentState& state(ContentId content);
   };
+  struct Answers : Holdings {
+    explicit Answers(const Holdings& holdings) : truth(holdings) {}
+    const Holdings& truth;
+    std::map<std::pair<Component, ContentId>, bool> claims;  // false ones: what was said
+    bool has(Component component, ContentId content) const override;
+  };
   struct Rank : Holdings {
     std::array<Shelf, 3> shelves;
     std::map<OffloadId, TransferRecord> offloads;
+    Answers answers{*this};
     bool has(Component component, ContentId content) const override;
   };
 
@@ -83,12 +96,15 @@ class StoreLedger {
   static void mark_failed(Rank& rank, const TransferRecord& offload);
   void put(const StorePut& put, std::span<const Inspector* const> inspectors);
   void remove(std::string_view key);
+  void answer(const FalseAnswer& answer);
+  void forget_answers(const Event& event);
   void clear();
   Shelf* shelf(const ObjectName& name);
   const ContentState* find_state(RankId rank, Component component, ContentId content) const;
 
   const ContentTable& contents_;
   std::vector<std::unique_ptr<Rank>> ranks_;
+  std::uint64_t version_ = 0;
 };
 
 }  // namespace lockstep::oracle

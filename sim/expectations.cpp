@@ -11,8 +11,8 @@ namespace {
 // ---------------------------------------------------------------- events
 
 // Sees whether the fields of one event hold all values of an expectation. A field that comes more
-// than once (records in a list) matches if one of them does; a list of numbers matches a number
-// that is its only element.
+// than once (records in a list) matches if one of them does; a list of numbers matches an equal
+// list, and a number that is its only element.
 class FieldMatcher : public FieldVisitor {
  public:
   explicit FieldMatcher(const ExpectedEvent& expected) : expected_(expected) {}
@@ -23,13 +23,14 @@ class FieldMatcher : public FieldVisitor {
   }
   void numbers(std::string_view field, std::span<const std::int64_t> values) override {
     if (values.size() == 1) found(field, values.front());
+    found(field, std::vector<std::int64_t>(values.begin(), values.end()));
   }
   void bytes(std::string_view, std::span<const std::byte>) override {}
 
   bool all() const { return met_.size() == expected_.fields.size(); }
 
  private:
-  void found(std::string_view field, const std::variant<std::int64_t, std::string>& value) {
+  void found(std::string_view field, const ExpectedEventValue& value) {
     const auto wanted = expected_.fields.find(std::string(field));
     if (wanted != expected_.fields.end() && wanted->second == value) met_.insert(wanted->first);
   }

@@ -1,42 +1,79 @@
 #include "sim/fault_plan.h"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 
 namespace lockstep::sim {
 
 namespace {
 
+using Kinds = std::initializer_list<std::string_view>;
+
+bool is_one_of(const FaultAction& action, Kinds kinds) {
+  return std::ranges::find(kinds, action.kind) != kinds.end();
+}
+
 bool is_refusal(const FaultAction& action) {
   return action.kind == "refuse";
 }
 
-bool is_transfer_fault(const FaultAction& action) {
-  constexpr std::array<std::string_view, 5> kinds{"fail", "short", "corrupt_bit", "delay_us",
-                                                  "late_us"};
-  return std::ranges::find(kinds, action.kind) != kinds.end();
+bool is_denial(const FaultAction& action) {
+  return action.kind == "fail";
+}
+
+bool is_read_fault(const FaultAction& action) {
+  return is_one_of(action, {"fail", "short", "corrupt_bit", "delay_us", "late_us", "reorder"});
+}
+
+bool is_put_fault(const FaultAction& action) {
+  return is_one_of(action, {"fail", "delay_us", "late_us", "reorder"});
 }
 
 bool is_request(const FaultAction& action) {
-  constexpr std::array<std::string_view, 4> kinds{"stale", "cancel", "retract", "flush"};
-  return std::ranges::find(kinds, action.kind) != kinds.end();
+  return is_one_of(action, {"stale", "cancel", "retract", "flush", "evict", "shrink", "restart"});
 }
 
 bool is_injectable(const FaultSpec& fault) {
-  const std::string& kind = fault.action.kind;
+  const FaultAction& action = fault.action;
+  const bool is_asked_for = is_request(action) && action.kind != "stale";
   switch (fault.on) {
     case FaultPhase::alloc:
-      return is_refusal(fault.action);
+      return is_refusal(action);
     case FaultPhase::load:
-      return is_transfer_fault(fault.action) || (is_request(fault.action) && kind != "stale");
+      return is_read_fault(action) || is_asked_for;
     case FaultPhase::offload:
-      return kind == "fail" || kind == "delay_us" || kind == "late_us" ||
-             (is_request(fault.action) && kind != "stale");
+      return is_put_fault(action) || is_asked_for;
     case FaultPhase::lookup:
-      return is_request(fault.action);
+      return is_denial(action) || is_request(action);
     default:
-      return is_request(fault.action) && kind != "stale";
+      return is_asked_for;
   }
+}
+
+// What can be injected and can never end well.
+std::string nonsense(const FaultSpec& fault) {
+  const std::string& kind = fault.action.kind;
+  if (kind == "shrink" && fault.action.number < 1) {
+    return "/do/shrink/to: expected at least 1 row, found " + std::to_string(fault.action.number);
+  }
+  if (kind == "restart" && !fault.nth) {
+    return "/nth: expected a number, found \"all\": nothing would survive its own restart";
+  }
+  return "";
+}
+
+BatchFault batch_fault(const FaultAction& action) {
+  BatchFault fault;
+  if (action.kind == "delay_us") fault.delay = Nanoseconds{action.number * 1000};
+  if (action.kind == "late_us") fault.late = Nanoseconds{action.number * 1000};
+  fault.reordered = action.kind == "reorder";
+  return fault;
+}
+
+// The component that the event is about, if it is about one.
+std::optional<Component> component_of(const EventBody& body) {
+  if (const auto* evicted = std::get_if<Evicted>(&body)) return evicted->component;
+  return std::nullopt;
 }
 
 // The phase that an event belongs to; nothing for events that faults cannot name but by their
@@ -64,8 +101,12 @@ FaultPlan::FaultPlan(std::vector<FaultSpec> faults,
 
 Result<void> FaultPlan::check(const std::vector<FaultSpec>& faults) {
   for (std::size_t i = 0; i < faults.size(); ++i) {
+    const std::string pointer = "/faults/" + std::to_string(i);
+    if (const std::string reason = nonsense(faults[i]); !reason.empty()) {
+      return Error{pointer + reason};
+    }
     if (is_injectable(faults[i])) continue;
-    return Error{"/faults/" + std::to_string(i) +
+    return Error{pointer +
                  "/do: expected an action that this version injects at that phase, found \"" +
                  faults[i].action.kind + "\""};
   }
@@ -74,7 +115,8 @@ Result<void> FaultPlan::check(const std::vector<FaultSpec>& faults) {
 
 bool FaultPlan::matches(const FaultSpec& fault, const Occurrence& occurrence) const {
   if (fault.on != occurrence.phase) return false;
-  if (fault.component && fault.component != occurrence.component) return false;
+  const bool names_victim = fault.action.kind == "evict";
+  if (fault.component && !names_victim && fault.component != occurrence.component) return false;
   if (fault.rank && *fault.rank != occurrence.rank) return false;
   if (fault.layer && fault.layer != occurrence.layer) return false;
   if (fault.page && fault.page != occurrence.page) return false;
@@ -83,16 +125,17 @@ bool FaultPlan::matches(const FaultSpec& fault, const Occurrence& occurrence) co
   return name != request_names_.end() && name->second == *fault.request;
 }
 
-std::vector<const FaultSpec*> FaultPlan::fire(const Occurrence& occurrence,
-                                              bool (*wanted)(const FaultAction&)) {
-  std::vector<const FaultSpec*> fired;
+std::vector<FaultRequest> FaultPlan::fire(const Occurrence& occurrence,
+                                          bool (*wanted)(const FaultAction&)) {
+  std::vector<FaultRequest> fired;
   if (stopped_) return fired;
-  for (Site& site : sites_) {
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    Site& site = sites_[i];
     if (!wanted(site.fault.action) || !matches(site.fault, occurrence)) continue;
     ++site.seen;
     if (site.fault.nth && *site.fault.nth != site.seen) continue;
     ++injected_[site.fault.action.kind];
-    fired.push_back(&site.fault);
+    fired.push_back({&site.fault, i, occurrence.rank, occurrence.request});
   }
   return fired;
 }
@@ -101,20 +144,28 @@ bool FaultPlan::refuses(RankId rank, RequestId request, Component component, Pur
   return !fire({FaultPhase::alloc, rank, request, component, {}, {}}, is_refusal).empty();
 }
 
+bool FaultPlan::on_exists(const ObjectKey& key, bool present) {
+  if (!present || sites_.empty()) return present;
+  const auto component = std::ranges::find_if(kComponents, [&](Component c) {
+    return key.find("/" + std::string(name(c)) + "/") != ObjectKey::npos;
+  });
+  if (component == kComponents.end()) return present;
+  return fire({FaultPhase::lookup, rank_of(key), kNoRequest, *component, {}, {}}, is_denial)
+      .empty();
+}
+
 GetFault FaultPlan::on_get(const GetItem& item) {
   GetFault injected;
   if (!item.note.payload) return injected;
   const Occurrence occurrence{FaultPhase::load,    item.note.rank,  item.note.request,
                               item.note.component, item.note.layer, item.note.page};
-  for (const FaultSpec* fault : fire(occurrence, is_transfer_fault)) {
-    const FaultAction& action = fault->action;
+  for (const FaultRequest& fired : fire(occurrence, is_read_fault)) {
+    const FaultAction& action = fired.fault->action;
     if (action.kind == "fail") injected.status = StoreStatus::failed;
     if (action.kind == "short") injected.short_to = Bytes{action.number};
     if (action.kind == "corrupt_bit")
       injected.corrupt_bit = static_cast<std::uint64_t>(action.number);
-    if (action.kind == "delay_us" || action.kind == "late_us") {
-      injected.delay = Nanoseconds{action.number * 1000};
-    }
+    injected.batch.add(batch_fault(action));
   }
   return injected;
 }
@@ -123,11 +174,9 @@ PutFault FaultPlan::on_put(const PutItem& item) {
   PutFault injected;
   const Occurrence occurrence{
       FaultPhase::offload, item.note.rank, kNoRequest, item.note.component, {}, item.note.page};
-  for (const FaultSpec* fault : fire(occurrence, is_transfer_fault)) {
-    if (fault->action.kind == "fail")
-      injected.status = StoreStatus::failed;
-    else
-      injected.delay = Nanoseconds{fault->action.number * 1000};
+  for (const FaultRequest& fired : fire(occurrence, is_put_fault)) {
+    if (fired.fault->action.kind == "fail") injected.status = StoreStatus::failed;
+    injected.batch.add(batch_fault(fired.fault->action));
   }
   return injected;
 }
@@ -140,9 +189,8 @@ std::vector<FaultRequest> FaultPlan::on_event(const Event& event) {
     occurrence.phase = phase;
     occurrence.rank = event.rank;
     occurrence.request = event.request;
-    for (const FaultSpec* fault : fire(occurrence, is_request)) {
-      requests.push_back({&fault->action, event.rank, event.request});
-    }
+    occurrence.component = component_of(event.body);
+    for (const FaultRequest& fired : fire(occurrence, is_request)) requests.push_back(fired);
   };
   add(FaultPhase::event);
   if (const auto phase = phase_of(event.body)) add(*phase);

@@ -2,13 +2,22 @@
 // wrong, and how.
 //
 //   alloc    one allocation with its retry            refuse
-//   load     one read of one row's one layer          fail, short, corrupt_bit, delay_us, late_us
-//   offload  one put of one object                    fail, delay_us, late_us
-//   lookup   one LOOKUP of one request on one rank    stale: what it found is gone before it is
-//   read event, and match, lookup, load, commit, offload, cow, forward, evict, vote as events of
-//   that phase
-//                                                     cancel, retract, flush: asked for right after
-//                                                     it
+//   load     one read of one row's one layer          fail, short, corrupt_bit, delay_us, late_us,
+//                                                     reorder
+//   offload  one put of one object                    fail, delay_us, late_us, reorder
+//   lookup   one answer for one object                fail: denied although it is there
+//            one LOOKUP of one request on one rank    stale: what it found is gone before it is
+//            read
+//   event, and match, lookup, load, commit, offload, cow, forward, evict, vote as events of that
+//   phase                                             cancel, retract, flush, evict, shrink,
+//   restart:
+//                                                     asked for right after it
+//
+// delay_us: the transfer takes effect that much later. late_us: it takes effect in time, its
+// completion is dropped and delivered that much later. reorder: its completion comes behind those
+// of later batches that are under way then. evict and shrink act on every rank, since ranks that
+// evict for themselves would not be ranks of one cache; `component` says what evict takes (all of
+// them without it) and does not filter. restart waits until the step or the clock's event is over.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +36,10 @@ namespace lockstep::sim {
 
 // What a fault asks the world to do right after the event that it fired on.
 struct FaultRequest {
-  const FaultAction* action = nullptr;
-  RankId rank;        // of the event
-  RequestId request;  // of the event
+  const FaultSpec* fault = nullptr;
+  std::size_t site = 0;  // its place in the list of faults
+  RankId rank;           // of the event
+  RequestId request;     // of the event
 };
 
 class FaultPlan : public AllocationGate, public StoreFaults {
@@ -41,6 +51,7 @@ class FaultPlan : public AllocationGate, public StoreFaults {
   static Result<void> check(const std::vector<FaultSpec>& faults);
 
   bool refuses(RankId rank, RequestId request, Component component, Purpose purpose) override;
+  bool on_exists(const ObjectKey& key, bool present) override;
   GetFault on_get(const GetItem& item) override;
   PutFault on_put(const PutItem& item) override;
   // The requests of the faults that fire on this event.
@@ -69,8 +80,7 @@ class FaultPlan : public AllocationGate, public StoreFaults {
   bool matches(const FaultSpec& fault, const Occurrence& occurrence) const;
   // Counts the occurrence at every site that matches and whose action `wanted` accepts; returns the
   // faults that fire.
-  std::vector<const FaultSpec*> fire(const Occurrence& occurrence,
-                                     bool (*wanted)(const FaultAction&));
+  std::vector<FaultRequest> fire(const Occurrence& occurrence, bool (*wanted)(const FaultAction&));
 
   std::vector<Site> sites_;
   bool stopped_ = false;

@@ -46,6 +46,7 @@ struct Json {
   Json(std::string text) : value(std::move(text)) {}
   Json(Array items) : value(std::move(items)) {}
   Json(Object members) : value(std::move(members)) {}
+  Json(const std::vector<std::int64_t>& numbers) : value(Array(numbers.begin(), numbers.end())) {}
   // NOLINTEND(google-explicit-constructor)
 
   template <class T>

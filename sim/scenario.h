@@ -173,11 +173,12 @@ using ExpectedValue = std::variant<std::nullptr_t, bool, std::string, NumberRang
 using ExpectedFields =
     std::map<std::string, ExpectedValue>;  // nested fields by path: "loaded_rows.full"
 
-// An event name with fields that must be equal (numbers, text).
+// An event name with fields that must be equal: numbers, text, whole lists of numbers.
+using ExpectedEventValue = std::variant<std::int64_t, std::string, std::vector<std::int64_t>>;
 struct ExpectedEvent {
   std::string event;
   std::optional<std::string> request;
-  std::map<std::string, std::variant<std::int64_t, std::string>> fields;
+  std::map<std::string, ExpectedEventValue> fields;
   bool operator==(const ExpectedEvent&) const = default;
 };
 struct ExpectSpec {

@@ -75,6 +75,11 @@ class StepChecker {
   Result<void> check(const RestartStep&) { return {}; }
   Result<void> check(const PickStep&) { return {}; }
   Result<void> check(const EvictStep& step) {
+    if (step.rank && !step.from_store) {
+      return Error{pointer_ +
+                   "/evict/rank: expected none, as ranks evict from the device alike, found " +
+                   std::to_string(step.rank->value())};
+    }
     if (step.rank && step.rank->value() >= scenario_.ranks) {
       return Error{pointer_ + "/evict/rank: expected a rank below " +
                    std::to_string(scenario_.ranks) + ", found " +

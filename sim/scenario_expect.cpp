@@ -88,12 +88,26 @@ bool read_event_name(const Cursor& cursor, std::string& event) {
   return cursor.expected("the name of an event");
 }
 
+bool read_numbers(const Json::Array& items, std::vector<std::int64_t>& numbers) {
+  for (const Json& item : items) {
+    const auto* number = item.as<std::int64_t>();
+    if (number == nullptr) return false;
+    numbers.push_back(*number);
+  }
+  return true;
+}
+
 bool read_event_field(const std::string& key, const Cursor& place, ExpectedEvent& event) {
   const Json& json = place.value();
   if (const auto* number = json.as<std::int64_t>()) return event.fields[key] = *number, true;
   if (const auto* flag = json.as<bool>()) return event.fields[key] = std::int64_t{*flag}, true;
   if (const auto* text = json.as<std::string>()) return event.fields[key] = *text, true;
-  return place.expected("an integer, a string, true or false");
+  std::vector<std::int64_t> numbers;
+  const auto* items = json.as<Json::Array>();
+  if (items != nullptr && read_numbers(*items, numbers)) {
+    return event.fields[key] = std::move(numbers), true;
+  }
+  return place.expected("an integer, a string, true, false or a list of integers");
 }
 
 // "committed", or {"event": "committed", "request": "r2", "boundary": 1152}.
@@ -120,13 +134,14 @@ Codec<ExpectedEvent> event_codec() {
   const Json name = Json::Object{{"enum", std::move(names)}};
   Json schema = Json::Object{
       {"anyOf",
-       Json::Array{
-           name,
-           Json::Object{{"type", "object"},
-                        {"properties", Json::Object{{"event", name}}},
-                        {"required", Json::Array{"event"}},
-                        {"additionalProperties",
-                         Json::Object{{"type", Json::Array{"integer", "string", "boolean"}}}}}}}};
+       Json::Array{name,
+                   Json::Object{
+                       {"type", "object"},
+                       {"properties", Json::Object{{"event", name}}},
+                       {"required", Json::Array{"event"}},
+                       {"additionalProperties",
+                        Json::Object{{"type", Json::Array{"integer", "string", "boolean", "array"}},
+                                     {"items", Json::Object{{"type", "integer"}}}}}}}}};
   return {read, write, std::move(schema), "the name of an event or an object"};
 }
 

@@ -165,7 +165,7 @@ Codec<Scenario> scenario_codec() {
       field("about", &Scenario::about, text(), "what it shows, in one line"),
       field("seed", &Scenario::seed, integer<std::uint64_t>(0),
             "seed of every random choice of the run"),
-      field("slow", &Scenario::slow, boolean(), "runs in the release build and at night only"),
+      field("slow", &Scenario::slow, boolean(), "takes seconds: left out by run --fast"),
       field("model", &Scenario::model, model_codec(), "the model: a preset, or a preset varied"),
       field("ranks", &Scenario::ranks, integer<std::int64_t>(1, 64), "tensor-parallel ranks"),
       field("cache", &Scenario::cache, object(cache_fields()), "sizes and policies of the cache"),

@@ -130,7 +130,6 @@ class ScenarioRun {
     }
     engine::EvictCommand command;
     command.component = step.component;
-    command.rank = step.rank;
     command.count = Rows{step.count.value_or(0)};
     command.tokens = std::move(tokens);
     command.at = step.at;
@@ -148,14 +147,7 @@ class ScenarioRun {
     return {};
   }
 
-  Result<void> take(const RestartStep& step) {
-    if (step.engine) {
-      const Result<void> restarted = world_.restart_engine(step.model, step.cache);
-      if (!restarted) return restarted;
-    }
-    if (!step.keep) world_.store().clear();
-    return {};
-  }
+  Result<void> take(const RestartStep& step) { return world_.restart(step); }
 
   void run_until(const std::string& request, engine::Point point) {
     const RequestId id = *world_.find(request);
@@ -265,6 +257,7 @@ Result<RunResult> run_scenario(const Scenario& scenario, const RunOptions& optio
     ++done;
     if (options.progress) options.progress(done, scenario.steps.size());
   }
+  if ((*world)->refusal()) return *(*world)->refusal();
   RunResult result = (*world)->finish(scenario.name);
   judge_expectations(scenario.expect ? &*scenario.expect : nullptr, (*world)->events_matched(),
                      result);

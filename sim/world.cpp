@@ -118,7 +118,7 @@ oracle::JudgeConfig World::judge_config() const {
 
 void World::emit(RankId rank, RequestId request, EventBody body) {
   // The judge comes last into the world: nothing that happens before is an event of the run.
-  if (judge_ == nullptr) return;
+  if (judge_ == nullptr || is_between_engines_) return;
   if (std::holds_alternative<StepBegun>(body)) step_ = StepId{step_.value() + 1};
   if (const auto* token = std::get_if<TokenAccepted>(&body);
       token != nullptr && config_.keep_tokens) {
@@ -142,15 +142,40 @@ void World::emit(RankId rank, RequestId request, EventBody body) {
   for (const FaultRequest& fault : faults_.on_event(event)) inject(fault);
 }
 
-void World::inject(const FaultRequest& fault) {
-  const std::string& kind = fault.action->kind;
-  if (kind == "flush") {
+void World::inject(const FaultRequest& request) {
+  const FaultAction& action = request.fault->action;
+  if (action.kind == "flush") {
     engine_->flush();
-  } else if (kind == "stale") {
-    lose_tail(fault.rank, fault.request);
-  } else if (const auto target = find(fault.action->request)) {
-    if (kind == "cancel") engine_->cancel(*target);
-    if (kind == "retract") engine_->retract(*target);
+  } else if (action.kind == "stale") {
+    lose_tail(request.rank, request.request);
+  } else if (action.kind == "evict") {
+    evict_one(request.fault->component);
+  } else if (action.kind == "shrink") {
+    engine_->shrink({action.pool, Rows{action.number}});
+  } else if (action.kind == "restart") {
+    restarts_.push_back(request);
+  } else if (const auto target = find(action.request)) {
+    if (action.kind == "cancel") engine_->cancel(*target);
+    if (action.kind == "retract") engine_->retract(*target);
+  }
+}
+
+void World::evict_one(std::optional<Component> component) {
+  for (Component each : kComponents) {
+    if (component && each != *component) continue;
+    engine::EvictCommand command;
+    command.component = each;
+    command.count = Rows{1};
+    engine_->evict_between_phases(std::move(command));
+  }
+}
+
+void World::take_restart() {
+  const FaultRequest request = restarts_.front();
+  restarts_.pop_front();
+  if (const Result<void> done = restart(*request.fault->restart); !done) {
+    refusal_ =
+        Error{"/faults/" + std::to_string(request.site) + "/do/restart: " + done.error().message};
   }
 }
 
@@ -251,7 +276,10 @@ bool World::advance() {
   if (over()) return false;
   bool moved = false;
   guarded([&] {
-    if (engine_->ready()) {
+    if (!restarts_.empty()) {
+      take_restart();
+      moved = true;
+    } else if (engine_->ready()) {
       engine_->step();
       watch_for_stall();
       moved = true;
@@ -274,30 +302,48 @@ void World::watch_for_stall() {
   over_ = true;
 }
 
+Result<void> World::restart(const RestartStep& what) {
+  if (what.store) store_->restart(what.keep);
+  return what.engine ? restart_engine(what.model, what.cache) : Result<void>();
+}
+
 Result<void> World::restart_engine(const std::optional<model::ModelSpec>& model,
                                    const std::optional<CacheConfig>& cache) {
   struct Resumed {
     RequestId id;
     engine::Submission submission;
+    std::set<engine::Point> reached;
+    std::optional<engine::Point> hold_at;
   };
   std::vector<Resumed> resumed;
   for (const engine::Request* request : engine_->unfinished()) {
-    resumed.push_back(
-        {request->id, {request->tokens, request->target - request->length(), request->names}});
+    resumed.push_back({request->id,
+                       {request->tokens, request->target - request->length(), request->names},
+                       request->reached,
+                       request->hold_at});
   }
   const engine::Milestones ended = engine_->ended();
+  std::deque<engine::Command> commands = engine_->take_commands();
   store_->drop_batches();
   emit(RankId{0}, kNoRequest, EngineRestarted{});
+  is_between_engines_ = true;
   engine_.reset();
   ranks_.clear();
   if (model) config_.model = *model;
   if (cache) config_.cache = *cache;
-  if (const Result<void> built = build(); !built) return built;
+  if (const Result<void> built = build(); !built) {
+    over_ = true;
+    return built;
+  }
   judge_->reconfigure(judge_config());
+  is_between_engines_ = false;
   engine_->remember(ended);
+  engine_->ask_again(std::move(commands));
   guarded([&] {
-    for (Resumed& request : resumed)
+    for (Resumed& request : resumed) {
       engine_->submit(request.id, std::move(request.submission), true);
+      engine_->remember(request.id, request.reached, request.hold_at);
+    }
   });
   return {};
 }

@@ -1,7 +1,9 @@
 // The world that scenarios and traces run in: ranks, engine, store and oracle on one virtual clock.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,9 +64,10 @@ class World : private EventSink {
 
   // One engine step or one event of the clock; false: nothing is left to do, or the run is over.
   bool advance();
-  // Device and tree are new; the store is kept. Unfinished requests start again.
-  Result<void> restart_engine(const std::optional<model::ModelSpec>& model,
-                              const std::optional<CacheConfig>& cache);
+  // Of the engine: device and tree are new, unfinished requests start again. Of the store: batches
+  // under way fail; without its data, every object goes, too. REQUIRES: between two calls of
+  // advance(). After an error the world is over.
+  Result<void> restart(const RestartStep& what);
 
   void stop_faults() { faults_.stop(); }
   // As the last restart left it.
@@ -76,6 +79,8 @@ class World : private EventSink {
   std::uint64_t steps() const { return step_.value(); }
   // The run is over: a CHECK failed, it stalled, or it has shown enough violations.
   bool over() const { return over_ || judge_->full(); }
+  // A restart that a fault asked for was refused: the world is over and has no result.
+  const std::optional<Error>& refusal() const { return refusal_; }
   // Reports a violation that the harness itself found.
   void report(const std::string& invariant, RequestId request, std::string expected,
               std::string actual);
@@ -97,7 +102,12 @@ class World : private EventSink {
   template <class Action>
   void guarded(Action action);
   void watch_for_stall();
+  Result<void> restart_engine(const std::optional<model::ModelSpec>& model,
+                              const std::optional<CacheConfig>& cache);
   void inject(const FaultRequest& fault);
+  void evict_one(std::optional<Component> component);
+  // What faults asked for that must not happen inside a step.
+  void take_restart();
   // What a LOOKUP of this request on this rank may have found leaves the store.
   void lose_tail(RankId rank, RequestId request);
 
@@ -106,6 +116,9 @@ class World : private EventSink {
   StepId step_;
   std::uint64_t last_progress_ = 0;  // step in which something was accepted or settled
   bool over_ = false;
+  bool is_between_engines_ = false;  // what an engine gives back while it ends is no event
+  std::optional<Error> refusal_;
+  std::deque<FaultRequest> restarts_;  // asked for by faults, and not done yet
   std::uint64_t events_ = 0;
 
   std::map<RequestId, std::string> names_;

@@ -34,6 +34,7 @@ void add_run(CLI::App& app, Command& command) {
                 "run everything twice and compare event by event");
   run->add_flag("--no-expect", arguments->no_expect,
                 "do not compare with what scenarios expect: pass or fail");
+  run->add_flag("--fast", arguments->fast, "leave out the scenarios that call themselves slow");
   run->add_flag("--print", arguments->print, "print the scenarios with all defaults, run nothing");
   run->add_flag("-q,--quiet", arguments->quiet, "say nothing if all is as expected");
   run->add_flag("-v,--verbose", arguments->verbose, "show all violations, expected ones too");

@@ -154,8 +154,10 @@ ExitStatus run_command(const RunArguments& arguments) {
   const Result<std::vector<std::string>> paths = find_scenario_files(arguments.paths);
   if (!paths) return refuse({paths.error().message});
   std::vector<std::string> errors;
-  const std::vector<ScenarioFile> files = read_scenarios(*paths, errors);
+  std::vector<ScenarioFile> files = read_scenarios(*paths, errors);
   if (!errors.empty()) return refuse(errors);
+  if (arguments.fast) std::erase_if(files, [](const auto& file) { return file.scenario.slow; });
+  if (files.empty()) return refuse({"--fast: expected a scenario that is not slow, found none"});
   if (arguments.print) {
     print_scenarios(files);
     return ExitStatus::good;

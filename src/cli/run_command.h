@@ -18,6 +18,7 @@ struct RunArguments {
   std::string events;
   bool check_determinism = false;
   bool no_expect = false;
+  bool fast = false;  // without the scenarios that call themselves slow
   bool print = false;
   bool quiet = false;
   bool verbose = false;

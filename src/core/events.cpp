@@ -303,9 +303,15 @@ void visit(const StoreRemoved& event, Fields& fields) {
   fields.add("key", event.key);
 }
 void visit(const StoreCleared&, Fields&) {}
+void visit(const RowsWithdrawn& event, Fields& fields) {
+  fields.add("component", event.component).add("rows", event.rows);
+}
+void visit(const FalseAnswer& event, Fields& fields) {
+  fields.add("key", event.key).add("present", event.present);
+}
 
 // In the order of EventBody's alternatives.
-constexpr std::array<std::string_view, 45> kEventNames{"step_begun",
+constexpr std::array<std::string_view, 47> kEventNames{"step_begun",
                                                        "request_submitted",
                                                        "request_refused",
                                                        "token_accepted",
@@ -349,7 +355,8 @@ constexpr std::array<std::string_view, 45> kEventNames{"step_begun",
                                                        "stored_flag_set",
                                                        "store_put",
                                                        "store_removed",
-                                                       "store_cleared"};
+                                                       "store_cleared",
+ "rows_withdrawn", "false_answer"};
 static_assert(kEventNames.size() == std::variant_size_v<EventBody>);
 
 }  // namespace

@@ -324,6 +324,17 @@ struct StoreRemoved {  // evicted, expired or removed
 };
 struct StoreCleared {};  // engine: restarted without its data
 
+// ---------------------------------------------------------------- injected by a simulator
+
+struct RowsWithdrawn {  // free rows that left their pool for good: nobody owns them any more
+  Component component = Component::full;
+  std::span<const Row> rows;
+};
+struct FalseAnswer {  // asked whether it has this object, the store said `present`, which is false
+  std::string_view key;
+  bool present = false;
+};
+
 using EventBody =
     std::variant<StepBegun, RequestSubmitted, RequestRefused, TokenAccepted, RequestRetracted,
                  RequestRestarted, RequestFinished, RequestCancelled, CacheFlushed, EngineRestarted,
@@ -332,7 +343,7 @@ using EventBody =
                  CopyExecuted, SlotCleared, ForwardLaunched, ForwardAccepted, CheckpointTracked,
                  RowsAllocated, RowsFreed, RowsReleased, NodeCreated, NodeSplit, NodeRemoved,
                  Evicted, LockTaken, LockReleased, OffloadQueued, OffloadFinished, OffloadWalked,
-                 StoredFlagSet, StorePut, StoreRemoved, StoreCleared>;
+                 StoredFlagSet, StorePut, StoreRemoved, StoreCleared, RowsWithdrawn, FalseAnswer>;
 
 struct Event {
   StepId step;

@@ -67,6 +67,8 @@ class Inspector {
   virtual Rows capacity(Component component) const = 0;  // without the trap row
   virtual std::vector<Row> free_rows(
       Component component) const = 0;  // the free list as it is, duplicates included
+  // Rows that have left the pool for good, and that nobody owns.
+  virtual std::vector<Row> withdrawn_rows(Component component) const = 0;
   virtual Rows evictable_rows(Component component) const = 0;  // what eviction could free now
   virtual void for_each_node(
       const std::function<void(const NodeView&)>& visit) const = 0;  // parents first, roots too

@@ -55,6 +55,7 @@ void Engine::admit_waiting() {
   for (auto& [id, request] : requests_) {
     if (request.phase != Phase::waiting || request.held) continue;
     const bool place = running() < static_cast<std::size_t>(config_.max_running);
+    border_of_phases();
     if (open && place && request.has_result) open = admit(request);
     // A result is good for this step only, unless the request is held with it.
     request.has_result = false;

@@ -23,7 +23,8 @@ void Engine::submit(RequestId id, Submission submission, bool resumed) {
   };
   emit(id, RequestSubmitted{submission.prompt, submission.decode, view(submission.names.extra_key),
                             view(submission.names.cache_salt), resumed});
-  if (const std::string reason = refusal(submission); !reason.empty()) {
+  const Tokens prompt{static_cast<std::int64_t>(submission.prompt.size())};
+  if (const std::string reason = refusal(prompt + submission.decode); !reason.empty()) {
     emit(id, RequestRefused{reason});
     return;
   }
@@ -38,9 +39,8 @@ void Engine::submit(RequestId id, Submission submission, bool resumed) {
   dirty_ = true;
 }
 
-std::string Engine::refusal(const Submission& submission) const {
-  const Tokens prompt{static_cast<std::int64_t>(submission.prompt.size())};
-  const Pages pages = geometry_.pages_touched(prompt + submission.decode - Tokens{1});
+std::string Engine::refusal(Tokens length) const {
+  const Pages pages = geometry_.pages_touched(length - Tokens{1});
   if (geometry_.has_full && Rows{pages.value()} > config_.full_pages) {
     return "needs " + std::to_string(pages.value()) + " FULL pages, the pool has " +
            std::to_string(config_.full_pages.value());
@@ -74,14 +74,17 @@ void Engine::step() {
   settle_transfers();
   take_results();
   apply_commands();
+  border_of_phases();
   const bool draining =
       !commands_.empty() && std::holds_alternative<FlushCommand>(commands_.front());
   if (!draining) {
     match_waiting();
     commit_loaded();
+    border_of_phases();
     admit_waiting();
   }
   for (const RankUnit& rank : ranks_) rank.cache->start_loads();
+  border_of_phases();
   nothing_planned_ = true;
   if (!draining && may_launch()) launch_forward();
 }
@@ -286,6 +289,24 @@ void Engine::flush() {
   ask(FlushCommand{});
 }
 
+void Engine::shrink(ShrinkCommand command) {
+  ask(command);
+}
+
+void Engine::evict_between_phases(EvictCommand command) {
+  evictions_.push_back(std::move(command));
+  dirty_ = true;
+}
+
+void Engine::border_of_phases() {
+  for (; !evictions_.empty(); evictions_.pop_front()) apply(evictions_.front());
+}
+
+void Engine::ask_again(std::deque<Command> commands) {
+  commands_ = std::move(commands);
+  dirty_ = dirty_ || !commands_.empty();
+}
+
 void Engine::apply_commands() {
   while (!commands_.empty()) {
     if (!std::visit([&](const auto& command) { return apply(command); }, commands_.front())) return;
@@ -308,13 +329,11 @@ bool Engine::apply(const RetractCommand& command) {
 }
 
 bool Engine::apply(const EvictCommand& command) {
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (command.rank && command.rank->index() != rank) continue;
-    Cache& cache = *ranks_[rank].cache;
+  for (const RankUnit& rank : ranks_) {
     if (command.at) {
-      cache.evict_at(command.component, command.names, command.tokens, *command.at);
+      rank.cache->evict_at(command.component, command.names, command.tokens, *command.at);
     } else {
-      cache.evict(command.component, command.count);
+      rank.cache->evict(command.component, command.count);
     }
   }
   return true;
@@ -333,6 +352,23 @@ bool Engine::apply(const FlushCommand&) {
     request.has_result = false;
   }
   for (const RankUnit& rank : ranks_) rank.cache->flush();
+  return true;
+}
+
+bool Engine::apply(const ShrinkCommand& command) {
+  for (const RankUnit& rank : ranks_) rank.cache->shrink(command.component, command.keep);
+  Rows& pool = command.component == Component::full  ? config_.full_pages
+               : command.component == Component::swa ? config_.swa_pages
+                                                     : config_.mamba_slots;
+  pool = std::min(pool, command.keep);
+  std::vector<std::pair<RequestId, std::string>> refused;
+  for (const auto& [id, request] : requests_) {
+    if (request.phase == Phase::finishing) continue;  // needs no more rows
+    if (std::string reason = refusal(request.target); !reason.empty()) {
+      refused.emplace_back(id, std::move(reason));
+    }
+  }
+  for (const auto& [id, reason] : refused) end(*find(id), RequestRefused{reason});
   return true;
 }
 
@@ -365,8 +401,15 @@ void Engine::release(RequestId id) {
 }
 
 void Engine::reach(Request& request, Point point) {
-  const bool first_time = request.reached.insert(point).second;
-  if (first_time && request.hold_at == point) request.held = true;
+  request.reached.insert(point);
+  if (request.hold_at == point) request.held = true;
+}
+
+void Engine::remember(RequestId id, const std::set<Point>& reached, std::optional<Point> hold_at) {
+  Request* request = find(id);
+  if (request == nullptr) return;
+  request->reached = reached;
+  request->hold_at = hold_at;
 }
 
 bool Engine::reached(RequestId id, Point point) const {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,14 +37,30 @@ struct RankUnit {
   Device* device = nullptr;
 };
 
+// On every rank.
 struct EvictCommand {
   Component component = Component::full;
-  std::optional<RankId> rank;  // none: every rank
-  Rows count;                  // of the least recently used, or:
+  Rows count;  // of the least recently used, or:
   RequestNamespace names;
   std::vector<TokenId> tokens;
   std::optional<Tokens> at;  // the unit of `tokens` that ends here
 };
+
+// The pool keeps only so many rows, on every rank; requests that no longer fit are refused.
+struct ShrinkCommand {
+  Component component = Component::full;
+  Rows keep;
+};
+
+struct CancelCommand {
+  RequestId id;
+};
+struct RetractCommand {
+  RequestId id;
+};
+struct FlushCommand {};
+using Command =
+    std::variant<CancelCommand, RetractCommand, EvictCommand, FlushCommand, ShrinkCommand>;
 
 using Milestones = std::map<RequestId, std::set<Point>>;
 
@@ -61,6 +78,10 @@ class Engine {
   void retract(RequestId id);
   void evict(EvictCommand command);
   void flush();
+  void shrink(ShrinkCommand command);
+  // Done at the next border of two phases of a step: between MATCH and LOAD, two admissions, or
+  // before the forward, too.
+  void evict_between_phases(EvictCommand command);
   // Holds the request when it reaches `point`, at once if it is there; it keeps its place, result
   // and locks.
   void hold(RequestId id, Point point);
@@ -77,17 +98,14 @@ class Engine {
   // What the requests that have ended had reached; a new engine is told what an old one knew.
   const Milestones& ended() const { return ended_; }
   void remember(const Milestones& ended) { ended_.insert(ended.begin(), ended.end()); }
+  // A request that starts again in a new engine had reached these points before, and is held at
+  // `hold_at` when it comes there again.
+  void remember(RequestId id, const std::set<Point>& reached, std::optional<Point> hold_at);
+  // What was asked for and not done yet, for the engine that comes after this one.
+  std::deque<Command> take_commands() { return std::exchange(commands_, {}); }
+  void ask_again(std::deque<Command> commands);
 
  private:
-  struct CancelCommand {
-    RequestId id;
-  };
-  struct RetractCommand {
-    RequestId id;
-  };
-  struct FlushCommand {};
-  using Command = std::variant<CancelCommand, RetractCommand, EvictCommand, FlushCommand>;
-
   template <class Concrete>
   void ask(Concrete command);
   void settle_transfers();
@@ -118,6 +136,8 @@ class Engine {
   bool apply(const RetractCommand& command);
   bool apply(const EvictCommand& command);
   bool apply(const FlushCommand& command);
+  bool apply(const ShrinkCommand& command);
+  void border_of_phases();
 
   void match_waiting();
   void match(Request& request);
@@ -167,7 +187,8 @@ class Engine {
   const Request* find(RequestId id) const;
   std::size_t running() const;
   bool transfers_pending() const;
-  std::string refusal(const Submission& submission) const;
+  // Why a request that ends with `length` tokens does not fit the empty pools; empty if it does.
+  std::string refusal(Tokens length) const;
   void emit(RequestId request, EventBody body) { sink_.emit(RankId{0}, request, std::move(body)); }
 
   CacheConfig config_;
@@ -180,6 +201,7 @@ class Engine {
   std::map<RequestId, Request> requests_;  // that have not ended
   Milestones ended_;                       // of those that have
   std::deque<Command> commands_;
+  std::deque<EvictCommand> evictions_;  // for the next border of two phases
   std::deque<std::shared_ptr<Forward>> in_flight_;  // oldest first
   bool nothing_planned_ = false;                    // the last step launched no forward
   std::uint64_t next_forward_ = 1;

@@ -138,6 +138,9 @@ class Cache {
   // there, the SWA rows of the node that holds that page, or the state there.
   virtual void evict_at(Component component, const RequestNamespace& names,
                         std::span<const TokenId> tokens, Tokens at) = 0;
+  // The pool keeps `keep` rows: free and evictable ones go now, the rest as rows come free. Never
+  // undone.
+  virtual void shrink(Component component, Rows keep) = 0;
   // Empties the tree. REQUIRES: no request holds a lock, no transfer is pending.
   virtual void flush() = 0;
 

@@ -190,7 +190,11 @@ Tokens Linker::reserve(RequestId id, Tokens start, Tokens count) {
   const Pages wanted = config_.geometry.pages_touched(start + count);
   Pages covered = grow(request, Component::full, wanted);
   if (rank_.has(Component::swa)) covered = std::min(covered, grow(request, Component::swa, wanted));
-  return std::clamp(config_.geometry.tokens(covered) - start, Tokens{0}, count);
+  const Tokens granted = std::clamp(config_.geometry.tokens(covered) - start, Tokens{0}, count);
+  // Pages of one component are of no use where the other has none, and ranks that grant equally
+  // much must keep equally much.
+  if (granted < count) trim(id, start + granted);
+  return granted;
 }
 
 Pages Linker::grow(RequestState& request, Component component, Pages wanted) {
@@ -416,6 +420,14 @@ void Linker::evict_at(Component component, const RequestNamespace& names,
   Node& node = *path.nodes.back();
   if (component == Component::mamba && node.end() != end) return;
   if (tree_->may_evict(node, component)) tree_->evict_from(node, component, EvictionCause::asked);
+}
+
+void Linker::shrink(Component component, Rows keep) {
+  if (!rank_.has(component)) return;
+  RowPool& pool = pools_.pool(component);
+  const Rows shortfall = pool.in_service() - keep - pool.free();
+  if (shortfall > Rows{0}) tree_->evict(component, shortfall, EvictionCause::pressure);
+  pool.shrink(keep);
 }
 
 void Linker::flush() {

@@ -71,6 +71,7 @@ class Linker : public Cache, private Inspector {
   void evict(Component component, Rows count) override;
   void evict_at(Component component, const RequestNamespace& names, std::span<const TokenId> tokens,
                 Tokens at) override;
+  void shrink(Component component, Rows keep) override;
   void flush() override;
   const Inspector& inspector() const override { return *this; }
 
@@ -95,6 +96,7 @@ class Linker : public Cache, private Inspector {
   bool has(Component component) const override;
   Rows capacity(Component component) const override;
   std::vector<Row> free_rows(Component component) const override;
+  std::vector<Row> withdrawn_rows(Component component) const override;
   Rows evictable_rows(Component component) const override;
   void for_each_node(const std::function<void(const NodeView&)>& visit) const override;
   void for_each_request(const std::function<void(const RequestRowsView&)>& visit) const override;

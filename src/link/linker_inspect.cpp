@@ -61,6 +61,11 @@ std::vector<Row> Linker::free_rows(Component component) const {
   return {rows.begin(), rows.end()};
 }
 
+std::vector<Row> Linker::withdrawn_rows(Component component) const {
+  const std::span<const Row> rows = pools_.pool(component).withdrawn();
+  return {rows.begin(), rows.end()};
+}
+
 Rows Linker::evictable_rows(Component component) const {
   return tree_->evictable(component);
 }

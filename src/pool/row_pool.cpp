@@ -68,7 +68,12 @@ std::vector<Row> OwnedRows::disown() {
 }
 
 RowPool::RowPool(Device& device, EventSink& sink, RankId rank, RowLayout layout, Rows capacity)
-    : device_(device), sink_(sink), rank_(rank), layout_(std::move(layout)), capacity_(capacity) {
+    : device_(device),
+      sink_(sink),
+      rank_(rank),
+      layout_(std::move(layout)),
+      capacity_(capacity),
+      keep_(capacity) {
   CHECK("pool.capacity", capacity >= Rows{1});
   const std::string name = std::string(lockstep::name(component())) + " pool";
   buffer_ = device_.allocate(name, layout_.row_bytes * (capacity.value() + 1));
@@ -94,6 +99,22 @@ void RowPool::release(std::span<const Row> rows) {
   free_.insert(free_.end(), rows.begin(), rows.end());
   enqueue_poison(std::vector<Row>(rows.begin(), rows.end()));
   sink_.emit(rank_, kNoRequest, RowsFreed{component(), rows});
+  withdraw_surplus();
+}
+
+void RowPool::shrink(Rows keep) {
+  CHECK("pool.shrink", keep >= Rows{1});
+  keep_ = std::min(keep_, keep);
+  withdraw_surplus();
+}
+
+void RowPool::withdraw_surplus() {
+  const Rows surplus = std::min(in_service() - keep_, free());
+  if (surplus <= Rows{0}) return;
+  const std::vector<Row> rows(free_.rbegin(), free_.rbegin() + surplus.value());
+  free_.resize(free_.size() - surplus.index());
+  withdrawn_.insert(withdrawn_.end(), rows.begin(), rows.end());
+  sink_.emit(rank_, kNoRequest, RowsWithdrawn{component(), rows});
 }
 
 // Costs no time: a real engine leaves freed rows as they are.

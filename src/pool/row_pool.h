@@ -4,6 +4,9 @@
 //   buffer: | trap | row 1 | row 2 | ... | row capacity |      free list: LIFO, hands out 1, 2, 3,
 //   ... at first
 //
+// A pool can be shrunk while it is in use: free rows are withdrawn, and owned by nobody from then
+// on.
+//
 // A row is owned by exactly one OwnedRows at a time, or by whoever took it out with take(). Freed
 // rows are filled with a finite poison in stream order, so that whoever still reads them computes
 // something that is visibly wrong.
@@ -76,12 +79,17 @@ class RowPool : public RowReleaser {
   Rows free() const { return Rows{static_cast<std::int64_t>(free_.size())}; }
   // The last one is handed out next.
   std::span<const Row> free_list() const { return free_; }
+  std::span<const Row> withdrawn() const { return withdrawn_; }
+  Rows in_service() const { return capacity_ - Rows{std::ssize(withdrawn_)}; }
 
   // `count` rows, or nothing if fewer are free (then none is taken).
   std::optional<OwnedRows> allocate(RequestId request, Rows count, Purpose purpose);
   // Back to the free list; poisoned on the compute stream. Rows may come twice: the oracle judges
   // that (C2), not a CHECK.
   void release(std::span<const Row> rows) override;
+  // Keeps `keep` rows in service: free ones are withdrawn now, the rest as rows come free. Never
+  // undone. REQUIRES: keep >= 1.
+  void shrink(Rows keep);
 
   std::span<std::byte> bytes(Row row);
   std::span<const std::byte> bytes(Row row) const;
@@ -89,6 +97,7 @@ class RowPool : public RowReleaser {
 
  private:
   void enqueue_poison(std::vector<Row> rows);
+  void withdraw_surplus();
 
   Device& device_;
   EventSink& sink_;
@@ -97,6 +106,8 @@ class RowPool : public RowReleaser {
   Rows capacity_;
   std::span<std::byte> buffer_;
   std::vector<Row> free_;
+  std::vector<Row> withdrawn_;
+  Rows keep_;  // rows that stay in service
 };
 
 }  // namespace lockstep

@@ -27,6 +27,12 @@ Bytes size_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+void BatchFault::add(const BatchFault& other) {
+  delay = std::max(delay, other.delay);
+  late = std::max(late, other.late);
+  reordered = reordered || other.reordered;
+}
+
 bool StoreFaults::on_exists(const ObjectKey& /*key*/, bool present) {
   return present;
 }
@@ -65,7 +71,10 @@ std::vector<bool> MemoryStore::exists(std::span<const ObjectKey> keys) {
   std::vector<bool> present;
   present.reserve(keys.size());
   for (const ObjectKey& key : keys) {
-    present.push_back(faults_.on_exists(key, index_.contains(key)));
+    const bool truth = index_.contains(key);
+    present.push_back(faults_.on_exists(key, truth));
+    if (present.back() == truth) continue;
+    sink_.emit(rank_of(key), kNoRequest, FalseAnswer{key, present.back()});
   }
   return present;
 }
@@ -75,10 +84,9 @@ StoreTicket MemoryStore::get(std::vector<GetItem> items) {
   batch.gets.reserve(items.size());
   batch.lease_end = timers_.now() + config_.lease.value_or(Nanoseconds{0});
   Bytes travelling;
-  Nanoseconds delay;
   for (GetItem& item : items) {
     const GetFault fault = faults_.on_get(item);
-    delay = std::max(delay, fault.delay);
+    batch.fault.add(fault.batch);
     Object* object = find(item.key);
     if (object != nullptr) {
       object->leased_until = std::max(object->leased_until, batch.lease_end);
@@ -87,47 +95,88 @@ StoreTicket MemoryStore::get(std::vector<GetItem> items) {
     const bool leased = object != nullptr && config_.lease.has_value();
     batch.gets.push_back(GetWork{std::move(item), fault, leased});
   }
-  return start(std::move(batch), travelling, delay);
+  return start(std::move(batch), travelling);
 }
 
 StoreTicket MemoryStore::put(std::vector<PutItem> items) {
   Batch batch;
   batch.puts.reserve(items.size());
   Bytes travelling;
-  Nanoseconds delay;
   for (PutItem& item : items) {
     const PutFault fault = faults_.on_put(item);
-    delay = std::max(delay, fault.delay);
+    batch.fault.add(fault.batch);
     travelling += size_of(item.payload);
     batch.puts.push_back(PutWork{std::move(item), fault});
   }
-  return start(std::move(batch), travelling, delay);
+  return start(std::move(batch), travelling);
 }
 
-StoreTicket MemoryStore::start(Batch batch, Bytes travelling, Nanoseconds delay) {
+StoreTicket MemoryStore::start(Batch batch, Bytes travelling) {
   const StoreTicket ticket = ++last_ticket_;
-  batches_.emplace(ticket, std::move(batch));
   const Nanoseconds now = timers_.now();
   link_free_at_ = std::max(now, link_free_at_) + config_.link.transfer(travelling);
-  const Nanoseconds due = link_free_at_ + config_.link.latency + delay;
-  timers_.after(due - now, [lifeline = lifeline_, ticket] {
-    if (lifeline->store != nullptr) lifeline->store->finish(ticket);
-  });
+  const Nanoseconds due = link_free_at_ + config_.link.latency + batch.fault.delay;
+  batches_.emplace(ticket, std::move(batch));
+  after(due - now, ticket, &MemoryStore::finish);
   return ticket;
+}
+
+void MemoryStore::after(Nanoseconds delay, StoreTicket ticket,
+                        void (MemoryStore::*action)(StoreTicket)) {
+  timers_.after(delay, [lifeline = lifeline_, ticket, action] {
+    if (lifeline->store != nullptr) (lifeline->store->*action)(ticket);
+  });
 }
 
 void MemoryStore::finish(StoreTicket ticket) {
   const auto found = batches_.find(ticket);
   if (found == batches_.end()) return;  // dropped meanwhile
   Batch& batch = found->second;
+  const StoreResult lost{StoreStatus::failed, Bytes{0}};
   for (const GetWork& work : batch.gets) {
-    batch.results.push_back(batch.store_lost ? StoreResult{StoreStatus::failed, Bytes{0}}
-                                             : finish_get(work, batch.lease_end));
+    batch.results.push_back(batch.store_lost ? lost : finish_get(work, batch.lease_end));
   }
   for (const PutWork& work : batch.puts) {
-    batch.results.push_back(batch.store_lost ? StoreResult{StoreStatus::failed, Bytes{0}}
-                                             : finish_put(work));
+    batch.results.push_back(batch.store_lost ? lost : finish_put(work));
   }
+  batch.has_effect = true;
+  if (batch.fault.late > Nanoseconds{0}) {
+    after(batch.fault.late, ticket, &MemoryStore::report);
+  } else {
+    report(ticket);
+  }
+}
+
+void MemoryStore::report(StoreTicket ticket) {
+  const auto found = batches_.find(ticket);
+  if (found == batches_.end()) return;
+  Batch& batch = found->second;
+  if (batch.fault.reordered && is_overtaken(ticket, last_ticket_)) {
+    batch.behind = last_ticket_;
+    return;
+  }
+  mark_done(batch);
+  report_held_back();
+}
+
+bool MemoryStore::is_overtaken(StoreTicket ticket, StoreTicket last) const {
+  return std::any_of(batches_.upper_bound(ticket), batches_.upper_bound(last),
+                     [](const auto& b) { return !b.second.done && !b.second.behind; });
+}
+
+// Each is told on its own: who is told of two at once may take them in any order.
+void MemoryStore::report_held_back() {
+  const auto is_due = [&](const auto& entry) {
+    const Batch& batch = entry.second;
+    return batch.behind && !batch.done && !is_overtaken(entry.first, *batch.behind);
+  };
+  for (auto due = std::ranges::find_if(batches_, is_due); due != batches_.end();
+       due = std::ranges::find_if(batches_, is_due)) {
+    mark_done(due->second);
+  }
+}
+
+void MemoryStore::mark_done(Batch& batch) {
   batch.done = true;
   // NOLINTNEXTLINE(modernize-loop-convert): a listener may add another
   for (std::size_t i = 0; i < listeners_.size(); ++i) listeners_[i]();
@@ -192,11 +241,12 @@ std::vector<ObjectKey> MemoryStore::keys() const {
   return keys;
 }
 
-void MemoryStore::clear() {
+void MemoryStore::restart(bool keep_data) {
+  for (auto& [ticket, batch] : batches_) batch.store_lost = !batch.has_effect;
+  if (keep_data) return;
   index_.clear();
   objects_.clear();
   used_ = Bytes{0};
-  for (auto& [ticket, batch] : batches_) batch.store_lost = !batch.done;
   sink_.emit(RankId{0}, kNoRequest, StoreCleared{});
 }
 

@@ -7,7 +7,8 @@
 // bytes have travelled: the link is shared, so batches queue behind each other on it, and each is
 // done `latency` after its last byte. Only then are sources read, targets written, and objects
 // looked up, stored or evicted to make room. So an object can be found by exists() and be gone when
-// its read is due.
+// its read is due. Normally that instant is also when the batch is reported as done; an injected
+// fault can hold the report back, for a time (late) or behind those of later batches (reordered).
 //
 // Eviction takes the least recently used object without a running lease; get and put count as use,
 // exists does not. With leases, a read protects its object for `lease` from its start; a read that
@@ -35,16 +36,23 @@ struct MemoryStoreConfig {
   std::optional<Nanoseconds> lease;  // none: reads do not depend on time
 };
 
+// What happens to the whole batch of an item: the longest times count, and any `reordered`.
+struct BatchFault {
+  Nanoseconds delay;       // it takes effect that much later
+  Nanoseconds late;        // it takes effect in time, but is reported as done that much later
+  bool reordered = false;  // it is reported only after the later batches that are under way then
+  void add(const BatchFault& other);
+};
 // What happens to one item of a batch besides the normal course.
 struct GetFault {
   std::optional<StoreStatus> status;         // this instead of reading; the target stays untouched
   std::optional<Bytes> short_to;             // only so many bytes arrive: short_read
   std::optional<std::uint64_t> corrupt_bit;  // flipped in what arrived, modulo its size
-  Nanoseconds delay;                         // the whole batch is done later by the longest delay
+  BatchFault batch;
 };
 struct PutFault {
   std::optional<StoreStatus> status;  // this instead of storing
-  Nanoseconds delay;
+  BatchFault batch;
 };
 
 // Asked once per key or item, in order, when the call is made. The default injects nothing.
@@ -78,8 +86,9 @@ class MemoryStore : public Store {
   std::vector<ObjectKey> keys() const;
   Bytes used() const { return used_; }
 
-  // The store restarts without its data: every object goes, running batches fail when they are due.
-  void clear();
+  // The store restarts: running batches fail when they are due, and without its data every object
+  // goes.
+  void restart(bool keep_data);
   // The client is gone (its engine restarts): tickets end, running batches neither read nor write
   // its memory any more.
   void drop_batches();
@@ -104,8 +113,11 @@ class MemoryStore : public Store {
   struct Batch {
     std::vector<GetWork> gets;
     std::vector<PutWork> puts;
-    Nanoseconds lease_end;    // of the gets
-    bool store_lost = false;  // the store restarted meanwhile
+    Nanoseconds lease_end;  // of the gets
+    BatchFault fault;
+    bool store_lost = false;  // the store restarted before it took effect
+    bool has_effect = false;
+    std::optional<StoreTicket> behind;  // reordered: those up to this one are reported first
     bool done = false;
     std::vector<StoreResult> results;
   };
@@ -114,8 +126,14 @@ class MemoryStore : public Store {
     MemoryStore* store = nullptr;
   };
 
-  StoreTicket start(Batch batch, Bytes travelling, Nanoseconds delay);
+  StoreTicket start(Batch batch, Bytes travelling);
+  void after(Nanoseconds delay, StoreTicket ticket, void (MemoryStore::*action)(StoreTicket));
   void finish(StoreTicket ticket);
+  void report(StoreTicket ticket);
+  // Whether a later batch up to `last`, which is not held back itself, is still to be reported.
+  bool is_overtaken(StoreTicket ticket, StoreTicket last) const;
+  void report_held_back();
+  void mark_done(Batch& batch);
   StoreResult finish_get(const GetWork& work, Nanoseconds lease_end);
   StoreResult finish_put(const PutWork& work);
 

@@ -49,6 +49,12 @@ def check_run(folder):
     check("as many events as the result counts", len(logged) == envelope["scenarios"][0]["events"])
     check("quiet says nothing", lockstep("run", SCENARIO, "-q") == "")
 
+    slow = "scenarios/upstream/inkling-e2e.json"
+    lockstep("run", SCENARIO, slow, "--fast", "-q", "--json", result)
+    names = [entry["name"] for entry in json.loads(result.read_text())["scenarios"]]
+    check("--fast leaves the slow ones out", names == ["last-token"])
+    lockstep("run", slow, "--fast", status=2)
+
     digests = []
     for seed in ("1", "2"):
         lockstep("run", SCENARIO, "-q", "--seed", seed, "--json", result)

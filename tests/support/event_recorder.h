@@ -41,6 +41,12 @@ class EventRecorder : public EventSink {
     return "removed " + std::string(event.key);
   }
   static std::string describe(const StoreCleared&) { return "cleared"; }
+  static std::string describe(const RowsWithdrawn& event) {
+    return "withdrew " + std::string(name(event.component)) + ":" + list(event.rows);
+  }
+  static std::string describe(const FalseAnswer& event) {
+    return std::string(event.present ? "claimed " : "denied ") + std::string(event.key);
+  }
   template <class Other>
   static std::string describe(const Other&) {
     return "other";

@@ -85,6 +85,8 @@ TEST_CASE("an event is named after its struct, in snake case") {
   REQUIRE(event_name(StorePut{}) == "store_put");
   REQUIRE(event_name(StoreRemoved{}) == "store_removed");
   REQUIRE(event_name(StoreCleared{}) == "store_cleared");
+  REQUIRE(event_name(RowsWithdrawn{}) == "rows_withdrawn");
+  REQUIRE(event_name(FalseAnswer{}) == "false_answer");
 }
 
 TEST_CASE("event names list every event once") {

@@ -511,6 +511,106 @@ TEST_CASE("R1: hit, lengths and vote equal the specification") {
   REQUIRE(found(change<Voted>([](Voted& v, Story&) { v.boundary = Tokens{4}; })).contains("R1"));
 }
 
+TEST_CASE("R1: as many FULL rows are matched as the tree has") {
+  REQUIRE(found(change<Matched>([](Matched& m, Story&) { m.full_matched = Tokens{4}; })) ==
+          std::set<std::string>{"R1"});
+}
+
+TEST_CASE("R1 and B1: what a store denies falsely is not held against the linker") {
+  // All objects are there; the second request's LOOKUP is told that the state at 8 is not.
+  const auto found_when = [](bool is_denied) {
+    std::string key;
+    return found([&, is_denied](Event& event, Story& story) {
+      auto* looked_up = std::get_if<LookedUp>(&event.body);
+      if (looked_up == nullptr || event.request != kSecond) return true;
+      key = story.key(story.contents().hash(story.request(kSecond).chain[1]), Component::mamba);
+      if (is_denied) story.emit_untampered(kNoRequest, FalseAnswer{key, false});
+      looked_up->restorable = {};
+      return true;
+    });
+  };
+  REQUIRE(found_when(false) == std::set<std::string>{"R1"});  // it left out what it was told of
+  // The lengths are right then; the vote and the COMMIT at 8 are not.
+  REQUIRE(found_when(true) == std::set<std::string>{"B1", "R1"});
+}
+
+TEST_CASE("R1: a false answer holds for one LOOKUP") {
+  Story story([](Event& event, Story& s) {
+    if (event.request != kSecond || !std::holds_alternative<Matched>(event.body)) return true;
+    const std::string key = s.key(s.contents().hash(s.request(kSecond).chain[1]), Component::mamba);
+    s.emit_untampered(kNoRequest, FalseAnswer{key, false});  // somebody else's: a MATCH follows
+    return true;
+  });
+  story.play();
+  REQUIRE(story.found().empty());
+}
+
+TEST_CASE("R1: a request that starts again because of a failed load does not ask the store") {
+  const auto matched_again = [](bool load_fails, bool asks) {
+    Story story([=](Event& event, Story& s) {
+      auto* finished = std::get_if<LoadFinished>(&event.body);
+      if (finished == nullptr) return true;
+      finished->good = !load_fails;
+      s.emit_untampered(event.request, event.body);
+      s.emit_untampered(kSecond, Matched{Tokens{8}, Tokens{8}, NodeId{3}, asks});
+      return false;
+    });
+    story.play();
+    return story.found().contains("R1");
+  };
+  REQUIRE_FALSE(matched_again(true, false));
+  REQUIRE(matched_again(true, true));
+  // Without a failed load there is no reason not to ask.
+  REQUIRE(matched_again(false, false));
+}
+
+TEST_CASE("C1: a quarantined row is freed when nobody refers to it any more") {
+  const auto rolled_back = [](bool is_referred_to) {
+    Story story;
+    story.step();
+    story.submit(kFirst, tokens(1, 9), Tokens{1});
+    story.match(kFirst, Tokens{0}, {}, Tokens{0});
+    story.commit_empty(kFirst);
+    story.step();
+    story.forward(kFirst, Tokens{9});
+    story.insert(kFirst, Tokens{8});
+    StoryRequest& request = story.request(kFirst);
+    if (!is_referred_to) std::ranges::fill(request.full, kTrapRow);
+    if (!is_referred_to) std::ranges::fill(request.swa, kTrapRow);
+    story.evict(request.node, EvictionCause::roll_back);
+    return story.found();
+  };
+  REQUIRE(rolled_back(true) == std::set<std::string>{"C1"});
+  REQUIRE(rolled_back(false).empty());
+}
+
+TEST_CASE("C1 and C4: rows that leave a pool for good are free, and counted") {
+  const auto withdrawn = [](std::function<void(Story&)> withdraw) {
+    return found(followed_by<LoadFinished>([=](const Event&, Story& s) { withdraw(s); }));
+  };
+  const auto take = [](Story& s) {
+    std::vector<Row>& free = s.free_list(Component::full);
+    const Row row = free.front();
+    free.erase(free.begin());
+    return row;
+  };
+  REQUIRE(withdrawn([=](Story& s) {
+            const Row row = take(s);
+            s.withdrawn[index(Component::full)].push_back(row);
+            s.emit_untampered(kNoRequest, RowsWithdrawn{Component::full, {&row, 1}});
+          }).empty());
+  // Nobody has the row, and it was not reported to be gone.
+  REQUIRE(withdrawn([=](Story& s) { take(s); }).contains("C4"));
+  REQUIRE(withdrawn([=](Story& s) {
+            s.withdrawn[index(Component::full)].push_back(take(s));
+          }).contains("C1"));
+  // The tree's.
+  REQUIRE(withdrawn([](Story& s) {
+            const Row row = s.nodes().rbegin()->second.full.front();
+            s.emit_untampered(kNoRequest, RowsWithdrawn{Component::full, {&row, 1}});
+          }).contains("C1"));
+}
+
 TEST_CASE("R1: want of room is true") {
   const auto refused = [](Rows wanted) {
     Story story;

@@ -22,6 +22,15 @@ Pages pages(Tokens length) {
   return Pages{length / kPage};
 }
 
+// Reported once, with rank 0, however many ranks there are.
+bool is_of_engine(const EventBody& body) {
+  return std::holds_alternative<StepBegun>(body) ||
+         std::holds_alternative<RequestSubmitted>(body) ||
+         std::holds_alternative<RequestFinished>(body) ||
+         std::holds_alternative<TokenAccepted>(body) || std::holds_alternative<Voted>(body) ||
+         std::holds_alternative<GaveUp>(body);
+}
+
 }  // namespace
 
 std::vector<TokenId> tokens(std::uint32_t first, std::size_t count) {
@@ -30,7 +39,8 @@ std::vector<TokenId> tokens(std::uint32_t first, std::size_t count) {
   return all;
 }
 
-Story::Story(Tamper tamper, std::string preset) : tamper_(std::move(tamper)) {
+Story::Story(Tamper tamper, std::string preset, std::uint32_t ranks)
+    : tamper_(std::move(tamper)), ranks_(ranks) {
   model_ = std::move(model::make_model(spec(std::move(preset)), 1, kPage)).value();
   for (Component component : kComponents) {
     layouts_[index(component)] = model_->layout(component, kPage, false);
@@ -46,12 +56,17 @@ Story::Story(Tamper tamper, std::string preset) : tamper_(std::move(tamper)) {
   config.cache.page = kPage;
   config.model = model_.get();
   config.layout_fingerprint = kLayout;
-  config.ranks = {this};
+  config.ranks.assign(ranks, this);
   judge_ = std::make_unique<Judge>(config);
 }
 
 void Story::emit(RequestId id, EventBody body) {
-  Event event{StepId{step_}, Nanoseconds{static_cast<std::int64_t>(step_) * 1000}, RankId{0}, id,
+  const std::uint32_t ranks = is_of_engine(body) ? 1 : ranks_;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) emit_on(rank, id, body);
+}
+
+void Story::emit_on(std::uint32_t rank, RequestId id, EventBody body) {
+  Event event{StepId{step_}, Nanoseconds{static_cast<std::int64_t>(step_) * 1000}, RankId{rank}, id,
               std::move(body)};
   if (!tamper_ || tamper_(event, *this)) judge_->on_event(event);
 }
@@ -365,8 +380,16 @@ void Story::insert(RequestId id, Tokens end_tokens, InsertCause cause) {
   r.lock = lock(id, LockHolder::request, node_id);
 }
 
-std::string Story::key(const PageHash& hash, Component component) const {
-  return hash.hex() + "/" + std::string(name(component)) + "/0of1";
+std::string Story::key(const PageHash& hash, Component component, std::uint32_t rank) const {
+  return hash.hex() + "/" + std::string(name(component)) + "/" + std::to_string(rank) + "of" +
+         std::to_string(ranks_);
+}
+
+void Story::emit_put(const PageHash& hash, Component component) {
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    const std::string name = key(hash, component, rank);
+    emit_on(rank, kNoRequest, StorePut{name, true, true});
+  }
 }
 
 void Story::offload(RequestId id) {
@@ -387,8 +410,7 @@ void Story::offload(RequestId id) {
     for (std::size_t i = 0; i < view.rows.size(); ++i) {
       const auto row = row_bytes(view.component, view.rows[i]);
       objects_[key(view.hashes[i], view.component)].assign(row.begin(), row.end());
-      const std::string name = key(view.hashes[i], view.component);
-      emit(kNoRequest, StorePut{name, true, true});
+      emit_put(view.hashes[i], view.component);
     }
   }
   node.offload_pending = false;

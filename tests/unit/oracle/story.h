@@ -3,6 +3,8 @@
 // one thing that it shows, and ask what the judge says.
 //
 //   page 4, window 3 (one page), grid 4; `fingerprint` with its default layers, or a preset
+//
+// With several ranks all do the same and show the same rows; tampering sees the events of each.
 #pragma once
 
 #include <array>
@@ -60,7 +62,7 @@ class Story : public Inspector {
   // Called with each event before the judge sees it; false drops it.
   using Tamper = std::function<bool(Event&, Story&)>;
 
-  explicit Story(Tamper tamper = {}, std::string preset = "fingerprint");
+  explicit Story(Tamper tamper = {}, std::string preset = "fingerprint", std::uint32_t ranks = 1);
 
   // ---- the scenes of a run; `play` is all of them
   void submit(RequestId id, std::vector<TokenId> prompt, Tokens decode);
@@ -85,6 +87,7 @@ class Story : public Inspector {
   // ---- for tampering
   void emit(RequestId id, EventBody body);
   void emit_untampered(RequestId id, EventBody body);
+  void emit_on(std::uint32_t rank, RequestId id, EventBody body);
   void step() { ++step_, emit(kNoRequest, StepBegun{}); }
   std::span<std::byte> bytes(Component component, Row row);
   StoryRequest& request(RequestId id) { return requests_.at(id); }
@@ -96,6 +99,9 @@ class Story : public Inspector {
   void unlock(LockId lock);
   void evict(NodeId node, EvictionCause cause);
   ContentTable& contents() { return contents_; }
+  // The key of the object on `rank`.
+  std::string key(const PageHash& hash, Component component, std::uint32_t rank = 0) const;
+  std::array<std::vector<Row>, 3> withdrawn;
   Rows shown_evictable_error;  // added to what it says can be evicted
   const model::Model& model() const { return *model_; }
 
@@ -107,6 +113,9 @@ class Story : public Inspector {
   bool has(Component) const override { return true; }
   Rows capacity(Component) const override { return Rows{8}; }
   std::vector<Row> free_rows(Component component) const override { return free_[index(component)]; }
+  std::vector<Row> withdrawn_rows(Component component) const override {
+    return withdrawn[index(component)];
+  }
   Rows evictable_rows(Component component) const override;
   void for_each_node(const std::function<void(const NodeView&)>& visit) const override;
   void for_each_request(const std::function<void(const RequestRowsView&)>& visit) const override;
@@ -133,10 +142,11 @@ class Story : public Inspector {
   void count_lock(const Ticket& ticket, int change);
   void run_model(const StoryRequest& request, Tokens start, std::span<const TokenId> tokens,
                  std::span<const SnapshotView> snapshots, std::vector<std::byte>& outputs);
-  std::string key(const PageHash& hash, Component component) const;
+  void emit_put(const PageHash& hash, Component component);
   TokenId next_token(std::span<const std::byte> outputs) const;
 
   Tamper tamper_;
+  std::uint32_t ranks_;
   std::unique_ptr<model::Model> model_;
   ContentTable contents_;
   std::array<RowLayout, 3> layouts_;

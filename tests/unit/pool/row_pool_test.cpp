@@ -217,5 +217,41 @@ TEST_CASE("a pool of no rows is a contract failure") {
   REQUIRE_THROWS_AS(Bench(Rows{0}), ContractFailure);
 }
 
+// ---------------------------------------------------------------- shrinking
+
+TEST_CASE("a pool that shrinks withdraws free rows at once") {
+  Bench bench(Rows{4});
+  bench.pool.shrink(Rows{3});
+  REQUIRE(bench.events.take() == Lines{"2 withdrew mamba: 1"});
+  REQUIRE(bench.pool.in_service() == Rows{3});
+  REQUIRE(bench.pool.free() == Rows{3});
+  REQUIRE(copy(bench.pool.withdrawn()) == rows({1}));
+  REQUIRE_FALSE(bench.pool.allocate(kRequest, Rows{4}, Purpose::forward).has_value());
+  REQUIRE(copy(bench.take(Rows{3}).rows()) == rows({2, 3, 4}));
+}
+
+TEST_CASE("rows in use are withdrawn as they come free, until as many are left as asked for") {
+  Bench bench(Rows{4});
+  OwnedRows first = bench.take(Rows{2});
+  OwnedRows rest = bench.take(Rows{2});
+  bench.events.take();
+  bench.pool.shrink(Rows{1});
+  REQUIRE(bench.events.take().empty());
+  REQUIRE(bench.pool.in_service() == Rows{4});
+  first.release();
+  REQUIRE(bench.events.take() == Lines{"2 freed mamba: 1 2", "2 withdrew mamba: 2 1"});
+  rest.release();
+  REQUIRE(bench.pool.in_service() == Rows{1});
+  REQUIRE(bench.pool.free() == Rows{1});
+}
+
+TEST_CASE("a pool never grows again, and keeps a row") {
+  Bench bench(Rows{4});
+  bench.pool.shrink(Rows{2});
+  bench.pool.shrink(Rows{9});
+  REQUIRE(bench.pool.in_service() == Rows{2});
+  REQUIRE_THROWS_AS(bench.pool.shrink(Rows{0}), ContractFailure);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -296,7 +296,11 @@ TEST_CASE("expectations are checked") {
           {R"("events": [{"event": "matched", "request": "s"}])",
            "/expect/events/0/request: expected the name of a request, found \"s\""},
           {R"("events": [{"event": "matched", "node": 1.5}])",
-           "/expect/events/0/node: expected an integer, a string, true or false, found 1.5"},
+           "/expect/events/0/node: expected an integer, a string, true, false or a list of "
+           "integers, found 1.5"},
+          {R"("events": [{"event": "evicted", "rows": [1, "2"]}])",
+           "/expect/events/0/rows: expected an integer, a string, true, false or a list of "
+           "integers, found an array"},
       },
       [](const std::string& members) { return with_request("\"expect\": {" + members + "}"); });
 }

@@ -169,6 +169,21 @@ TEST_CASE("events are a subsequence with equal fields") {
     matcher.on_event(event_of(RequestId{0}, LookedUp{Tokens{0}, one}));
     REQUIRE(matcher.matched() == 1);
   }
+  SECTION("a list is the whole list in its order") {
+    const ExpectSpec lists = expecting(
+        R"("events": [{"event": "looked_up", "restorable": [128, 256]},
+                      {"event": "looked_up", "restorable": []}])");
+    EventMatcher matcher(lists.events, names);
+    const std::vector<Tokens> both{Tokens{128}, Tokens{256}};
+    const std::vector<Tokens> turned{Tokens{256}, Tokens{128}};
+    matcher.on_event(event_of(RequestId{0}, LookedUp{Tokens{0}, turned}));
+    matcher.on_event(event_of(RequestId{0}, LookedUp{Tokens{0}, {}}));
+    REQUIRE(matcher.matched() == 0);
+    matcher.on_event(event_of(RequestId{0}, LookedUp{Tokens{0}, both}));
+    REQUIRE(matcher.matched() == 1);
+    matcher.on_event(event_of(RequestId{0}, LookedUp{Tokens{0}, {}}));
+    REQUIRE(matcher.matched() == 2);
+  }
 }
 
 TEST_CASE("the first expected event that did not come is named") {

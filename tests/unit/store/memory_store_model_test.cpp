@@ -117,7 +117,7 @@ class Walk {
   }
 
   void clear() {
-    store_.clear();
+    store_.restart(false);
     model_.values.clear();
     model_.uses.clear();
   }

@@ -1,6 +1,7 @@
 #include "store/memory_store.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -283,7 +284,7 @@ TEST_CASE("a restart without data loses the objects, and running batches fail wh
   const StoreTicket get = bench.store.get({{"a", Bytes{0}, target}});
   const StoreTicket put = bench.start_put("b", payload);
   bench.events.take();
-  bench.store.clear();
+  bench.store.restart(false);
   REQUIRE(bench.events.take() == Lines{"0 cleared"});
   REQUIRE_FALSE(bench.store.poll(get).has_value());
   REQUIRE(bench.wait(get) == "failed:0");
@@ -299,8 +300,24 @@ TEST_CASE("results that were ready before a restart stay ready") {
   const auto payload = bytes("abc");
   const StoreTicket put = bench.start_put("a", payload);
   bench.timers.run_all();
-  bench.store.clear();
+  bench.store.restart(false);
   REQUIRE(bench.wait(put) == "ok:3");
+}
+
+TEST_CASE("a restart with the data kept fails only what is under way") {
+  Bench bench;
+  bench.put("a", "abc");
+  std::vector<std::byte> target(3, std::byte{'-'});
+  const StoreTicket get = bench.store.get({{"a", Bytes{0}, target}});
+  const auto payload = bytes("def");
+  const StoreTicket put = bench.start_put("b", payload);
+  bench.events.take();
+  bench.store.restart(true);
+  REQUIRE(bench.events.take().empty());
+  REQUIRE(bench.wait(get) == "failed:0");
+  REQUIRE(bench.wait(put) == "failed:0");
+  REQUIRE(bench.store.keys() == Keys{"a"});
+  REQUIRE(bench.get("a", 0, 3) == "ok:3 abc");
 }
 
 TEST_CASE("batches of a client that is gone touch nothing any more") {
@@ -403,7 +420,9 @@ TEST_CASE("an injected answer of exists replaces the truth") {
   FaultyBench bench;
   bench.put("a", "x");
   bench.invert_exists = true;
+  bench.events.take();
   REQUIRE(bench.store.exists(Keys{"a", "b"}) == std::vector<bool>{false, true});
+  REQUIRE(bench.events.take() == Lines{"0 denied a", "0 claimed b"});
   REQUIRE(bench.get("a", 0, 1) == "ok:1 x");
 }
 
@@ -433,7 +452,7 @@ TEST_CASE("injected faults of a read: status, short, corrupt bit, delay") {
     REQUIRE(bench.get("a", 0, 4) == "ok:4 a`cd");
   }
   SECTION("delay") {
-    bench.next_get.delay = Nanoseconds{1000};
+    bench.next_get.batch.delay = Nanoseconds{1000};
     REQUIRE(bench.get("a", 0, 4) == "ok:4 abcd");
     REQUIRE(bench.timers.now() - start == Nanoseconds{1104});
   }
@@ -449,7 +468,7 @@ TEST_CASE("injected faults of a put: status, delay") {
   }
   SECTION("delay of one batch lets a later one overtake it") {
     const auto payload = bytes("x");
-    bench.next_put.delay = Nanoseconds{1000};
+    bench.next_put.batch.delay = Nanoseconds{1000};
     const StoreTicket slow = bench.start_put("slow", payload);
     const StoreTicket fast = bench.start_put("fast", payload);
     bench.timers.run_until(Nanoseconds{500});
@@ -457,6 +476,77 @@ TEST_CASE("injected faults of a put: status, delay") {
     REQUIRE(bench.store.poll(fast).has_value());
     REQUIRE(bench.wait(slow) == "ok:1");
     REQUIRE(bench.timers.now() == Nanoseconds{1101});
+  }
+}
+
+TEST_CASE("a late completion is reported later, but the batch takes effect in time") {
+  FaultyBench bench;
+  SECTION("put: others find the object before its put is reported") {
+    const auto payload = bytes("x");
+    bench.next_put.batch.late = Nanoseconds{1000};
+    const StoreTicket put = bench.start_put("a", payload);
+    bench.timers.run_until(Nanoseconds{101});  // 100 of latency and 1 byte
+    REQUIRE(bench.store.exists(Keys{"a"}).front());
+    REQUIRE_FALSE(bench.store.poll(put).has_value());
+    REQUIRE(bench.wait(put) == "ok:1");
+    REQUIRE(bench.timers.now() == Nanoseconds{1101});
+  }
+  SECTION("get: the object may go between the read and its report") {
+    bench.put("a", "abc");
+    std::vector<std::byte> target(3, std::byte{'-'});
+    bench.next_get.batch.late = Nanoseconds{1000};
+    const StoreTicket get = bench.store.get({{"a", Bytes{0}, target}});
+    bench.timers.run_until(bench.timers.now() + Nanoseconds{103});
+    bench.store.remove(Keys{"a"});
+    REQUIRE_FALSE(bench.store.poll(get).has_value());
+    REQUIRE(bench.wait(get) == "ok:3");
+    REQUIRE(text(target) == "abc");
+  }
+  SECTION("a restart of the store does not undo what took effect") {
+    const auto payload = bytes("x");
+    bench.next_put.batch.late = Nanoseconds{1000};
+    const StoreTicket put = bench.start_put("a", payload);
+    bench.timers.run_until(Nanoseconds{101});
+    bench.store.restart(true);
+    REQUIRE(bench.wait(put) == "ok:1");
+  }
+}
+
+TEST_CASE("a reordered completion is reported after those that are under way when it is due") {
+  FaultyBench bench;
+  const auto payload = bytes("x");
+  Lines order;
+  std::map<std::string, StoreTicket> open;
+  bench.store.on_progress([&] {
+    for (auto ticket = open.begin(); ticket != open.end();) {
+      const bool done = bench.store.poll(ticket->second).has_value();
+      if (done) order.push_back(ticket->first);
+      ticket = done ? open.erase(ticket) : std::next(ticket);
+    }
+  });
+  SECTION("the first of three comes last") {
+    bench.next_put.batch.reordered = true;
+    for (const char* key : {"a", "b", "c"}) open[key] = bench.start_put(key, payload);
+    bench.timers.run_until(Nanoseconds{101});
+    REQUIRE(bench.store.exists(Keys{"a"}).front());  // it took effect in time
+    bench.timers.run_all();
+    REQUIRE(order == Lines{"b", "c", "a"});
+  }
+  SECTION("two neighbours that both wait do not wait for each other") {
+    bench.next_put.batch.reordered = true;
+    open["a"] = bench.start_put("a", payload);
+    bench.next_put.batch.reordered = true;
+    open["b"] = bench.start_put("b", payload);
+    open["c"] = bench.start_put("c", payload);
+    bench.timers.run_all();
+    REQUIRE(order == Lines{"c", "a", "b"});
+  }
+  SECTION("nothing else is under way: it is reported as ever") {
+    bench.next_put.batch.reordered = true;
+    open["a"] = bench.start_put("a", payload);
+    bench.timers.run_all();
+    REQUIRE(order == Lines{"a"});
+    REQUIRE(bench.timers.now() == Nanoseconds{101});
   }
 }
 
