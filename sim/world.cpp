@@ -138,7 +138,6 @@ void World::emit(RankId rank, RequestId request, EventBody body) {
   matcher_.on_event(event);
   if (config_.observer != nullptr) config_.observer->on_event(event);
   judge_->on_event(event);
-  if (engine_ == nullptr) return;  // it is being restarted: there is nobody to disturb
   for (const FaultRequest& fault : faults_.on_event(event)) inject(fault);
 }
 
