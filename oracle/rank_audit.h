@@ -49,6 +49,7 @@ class RankAudit {
   void check_owners(Component component);
   void check_balance(Component component);
   void check_tickets();
+  bool outlives_node(NodeId node) const;
   void check_states_kept();
   void check_quiescent();
   void count(Component component, Row row, Kind kind);

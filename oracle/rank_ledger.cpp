@@ -222,6 +222,9 @@ void RankLedger::on(const Event&, const Evicted& evicted) {
   const RowOwner owner =
       evicted.cause == EvictionCause::roll_back ? RowOwner::quarantined : RowOwner::leaving;
   for (Row row : evicted.rows) set_owner(evicted.component, row, owner, kNoRequest);
+  const auto found = nodes_.find(evicted.node);
+  if (found == nodes_.end()) return;
+  found->second.rolled_back |= evicted.cause == EvictionCause::roll_back;
 }
 
 void RankLedger::on(const Event&, const StoredFlagSet& flagged) {

@@ -56,6 +56,8 @@ struct LedgerNode {
       kNoContent;  // content at the node's end; none at a root, or until its INSERT is reported
   bool is_root = false;
   bool removed = false;  // kept while a ticket is open
+  bool rolled_back =
+      false;  // a failed load took rows from it; if it is removed, tickets outlive it
   std::int64_t full_locks = 0;
   std::int64_t state_locks = 0;
   bool full_stored = false;
