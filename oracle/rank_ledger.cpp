@@ -212,10 +212,30 @@ void RankLedger::on(const Event&, const NodeSplit& split) {
 void RankLedger::on(const Event&, const NodeRemoved& removed) {
   const auto found = nodes_.find(removed.node);
   if (found == nodes_.end()) return;
+  uncover(removed.node, found->second.begin);
   if (found->second.full_locks == 0)
     nodes_.erase(found);
   else
     found->second.removed = true;
+}
+
+// Another node may come to hold the same content: tickets on a removed one do not cover that.
+void RankLedger::uncover(NodeId removed, Pages begin) {
+  for (auto& [id, lock] : locks_) {
+    if (lock.swa.end <= begin || !is_on_path(removed, lock.node)) continue;
+    const PageRange gone{std::max(lock.swa.begin, begin), lock.swa.end};
+    count_swa_locks(lock.tip, gone, -1);
+    lock.swa.end = gone.begin;
+  }
+}
+
+bool RankLedger::is_on_path(NodeId id, NodeId end) const {
+  for (auto found = nodes_.find(end); found != nodes_.end();
+       found = nodes_.find(found->second.parent)) {
+    if (found->first == id) return true;
+    if (found->second.is_root) break;
+  }
+  return false;
 }
 
 void RankLedger::on(const Event&, const Evicted& evicted) {
@@ -265,10 +285,13 @@ void RankLedger::count_lock(const LockRecord& lock, std::int64_t change) {
     if (node.removed && node.full_locks == 0) nodes_.erase(found);
     if (is_root) break;
   }
-  if (lock.tip == kNoContent || lock.swa.empty() || contents_.pages(lock.tip) < lock.swa.end)
-    return;
-  ContentId content = contents_.prefix(lock.tip, lock.swa.end);
-  for (Pages page = lock.swa.end; page > lock.swa.begin; page -= Pages{1}) {
+  count_swa_locks(lock.tip, lock.swa, change);
+}
+
+void RankLedger::count_swa_locks(ContentId tip, PageRange pages, std::int64_t change) {
+  if (tip == kNoContent || pages.empty() || contents_.pages(tip) < pages.end) return;
+  ContentId content = contents_.prefix(tip, pages.end);
+  for (Pages page = pages.end; page > pages.begin; page -= Pages{1}) {
     if (content.index() >= swa_locks_.size()) swa_locks_.resize(content.index() + 1);
     swa_locks_[content.index()] += static_cast<std::int32_t>(change);
     content = contents_.parent(content);

@@ -180,6 +180,10 @@ class RankLedger {
   void name_new_nodes(const RequestRecord& request);
   LedgerNode& node_or_root(NodeId id);
   void count_lock(const LockRecord& lock, std::int64_t change);
+  void count_swa_locks(ContentId tip, PageRange pages, std::int64_t change);
+  // Tickets through the removed node cover no page from `begin` up any more.
+  void uncover(NodeId removed, Pages begin);
+  bool is_on_path(NodeId id, NodeId end) const;
   void refer(const TransferRecord& transfer, std::int64_t change);
   void refer(Component component, Row row, std::int64_t change);
   void drop_copy(RequestId request);

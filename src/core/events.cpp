@@ -356,7 +356,8 @@ constexpr std::array<std::string_view, 47> kEventNames{"step_begun",
                                                        "store_put",
                                                        "store_removed",
                                                        "store_cleared",
- "rows_withdrawn", "false_answer"};
+                                                       "rows_withdrawn",
+                                                       "false_answer"};
 static_assert(kEventNames.size() == std::variant_size_v<EventBody>);
 
 }  // namespace

@@ -201,7 +201,7 @@ class Engine {
   std::map<RequestId, Request> requests_;  // that have not ended
   Milestones ended_;                       // of those that have
   std::deque<Command> commands_;
-  std::deque<EvictCommand> evictions_;  // for the next border of two phases
+  std::deque<EvictCommand> evictions_;              // for the next border of two phases
   std::deque<std::shared_ptr<Forward>> in_flight_;  // oldest first
   bool nothing_planned_ = false;                    // the last step launched no forward
   std::uint64_t next_forward_ = 1;

@@ -131,7 +131,7 @@ void judge(const Scenario& scenario, const std::string& variant, const Result<Ru
     if (first != result->violations.end()) {
       what = first->invariant + " at step " + std::to_string(first->step.value()) + ", expected " +
              first->expected + ", found " + first->actual;
-    } else if (!result->unexpected.empty()) {
+    } else if (!is_disturbed && !result->unexpected.empty()) {
       what = result->unexpected.front();
     } else {
       return;
