@@ -153,14 +153,14 @@ bool run_one(const Scenario& scenario, const FaultSpec& spec, std::int64_t own, 
   return result.ok();
 }
 
-// For n = 1, 1 + stride, ... while there is an n-th occurrence.
+// For n = 1, 1 + stride, ..., at most `most` of them, while there is an n-th occurrence.
 void sweep_nth(const Scenario& scenario, FaultSpec spec, std::int64_t own, std::int64_t stride,
-               Tally& tally) {
+               std::int64_t most, Tally& tally) {
   std::int64_t nth = 1;
   do {
     spec.nth = nth;
     nth += stride;
-  } while (run_one(scenario, spec, own, tally));
+  } while (run_one(scenario, spec, own, tally) && nth / stride < most);
 }
 
 Tally sweep_faults(Scenario scenario, bool events, std::int64_t most) {
@@ -178,7 +178,7 @@ Tally sweep_faults(Scenario scenario, bool events, std::int64_t most) {
     // Odd, since with two ranks every other event is the second one's.
     const std::int64_t stride = events ? count / most | 1 : 1;
     for (const FaultSpec& spec : events ? event_faults(scenario) : operation_faults()) {
-      sweep_nth(scenario, spec, own, stride, tally);
+      sweep_nth(scenario, spec, own, stride, most, tally);
     }
   }
   return tally;
