@@ -81,7 +81,8 @@ RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& po
                     : nullptr),
       device_(timers, CostModel{}, hooks()),
       pools_(device_, sink, config.rank, pools),
-      linker_(linker_config(config, pools, model), parts, device_, pools_, store, sink, gate),
+      linker_(
+          parts.linker(linker_config(config, pools, model), device_, pools_, store, sink, gate)),
       executor_(model, device_, pools_, config.cache.page) {
   if (accesses_ != nullptr) accesses_->watch(pools_);
 }

@@ -53,8 +53,8 @@ class RankHost {
            const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
            EventSink& sink, AllocationGate* gate, RankReports reports);
 
-  Cache& cache() { return linker_; }
-  engine::RankUnit unit() { return {&linker_, &executor_, &device_}; }
+  Cache& cache() { return *linker_; }
+  engine::RankUnit unit() { return {linker_.get(), &executor_, &device_}; }
   const SteppedDevice& device() const { return device_; }
 
  private:
@@ -65,7 +65,7 @@ class RankHost {
   std::unique_ptr<AccessCheck> accesses_;
   SteppedDevice device_;
   PoolGroup pools_;
-  Linker linker_;
+  std::unique_ptr<Linker> linker_;
   engine::Executor executor_;
 };
 

@@ -107,6 +107,8 @@ class LoadQueue {
   // Fires a layer's event behind the copies of that layer, once no load of the batch is open there.
   virtual void signal(Batch& batch, std::size_t layer);
 
+  const Rank& rank_;
+
  private:
   void start(const std::shared_ptr<Load>& load, const std::shared_ptr<Batch>& batch);
   std::vector<GetItem> items(Load& load, LayerId layer) const;
@@ -115,7 +117,6 @@ class LoadQueue {
   void copy_layer(const std::shared_ptr<Load>& load, std::size_t layer);
   bool digests_match(const Load& load, LayerId layer) const;
 
-  const Rank& rank_;
   std::deque<std::shared_ptr<Load>> loads_;
   std::uint64_t next_id_ = 1;
 };
