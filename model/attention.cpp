@@ -17,10 +17,10 @@ using kernels::kBlock;
 //
 //   scores  [query][head][block of the tile's range][16], then weights in the same place
 template <Index kDim>
-class Attention {
+class TiledAttention {
  public:
-  Attention(const AttentionTile& tile, PagedLayer<float>& keys, PagedLayer<float>& values,
-            std::vector<float>& scratch)
+  TiledAttention(const AttentionTile& tile, PagedLayer<float>& keys, PagedLayer<float>& values,
+                 std::vector<float>& scratch)
       : tile_(tile),
         heads_(tile.shape->heads),
         group_(tile.shape->heads / tile.shape->kv_heads),
@@ -157,7 +157,7 @@ class Attention {
 template <Index kDim>
 void attend_with(const AttentionTile& tile, PagedLayer<float>& keys, PagedLayer<float>& values,
                  std::vector<float>& scratch) {
-  Attention<kDim>(tile, keys, values, scratch).run();
+  TiledAttention<kDim>(tile, keys, values, scratch).run();
 }
 
 }  // namespace

@@ -30,11 +30,6 @@ std::size_t width(std::string_view cell) {
   return columns;
 }
 
-std::int64_t counter(const sim::RunResult& result, const char* name) {
-  const auto found = result.counters.find(name);
-  return found == result.counters.end() ? 0 : found->second;
-}
-
 std::int64_t restored(const sim::RunResult& result) {
   std::int64_t total = 0;
   for (const auto& [name, request] : result.requests) total += request.restored_tokens.value();
@@ -59,8 +54,8 @@ std::vector<std::string> table_row(const RunEntry& entry, const ConsoleStyle& st
   return {entry.name,
           entry.verdict(),
           expected,
-          std::to_string(counter(entry.result, "commits_verified")),
-          std::to_string(counter(entry.result, "rows_compared")),
+          std::to_string(entry.result.counter("commits_verified")),
+          std::to_string(entry.result.counter("rows_compared")),
           std::to_string(restored(entry.result)),
           violated(entry.result)};
 }
@@ -87,7 +82,7 @@ std::string summary(std::span<const RunEntry> entries, const ConsoleStyle& style
   const auto good = std::count_if(entries.begin(), entries.end(),
                                   [](const RunEntry& entry) { return entry.as_expected; });
   std::int64_t commits = 0;
-  for (const RunEntry& entry : entries) commits += counter(entry.result, "commits_verified");
+  for (const RunEntry& entry : entries) commits += entry.result.counter("commits_verified");
   return "\n" +
          coloured(fmt::format("{} of {} scenarios as expected, {} commits verified", good,
                               entries.size(), commits),

@@ -17,11 +17,6 @@ double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-std::int64_t counter(const sim::RunResult& result, const char* name) {
-  const auto found = result.counters.find(name);
-  return found == result.counters.end() ? 0 : found->second;
-}
-
 Json requests_json(std::span<const sim::TraceRequest> requests, const sim::RunResult& result) {
   Json::Array list;
   for (const sim::TraceRequest& request : requests) {
@@ -53,8 +48,8 @@ TraceSummary summarize_trace(std::span<const sim::TraceRequest> requests,
                              const sim::RunResult& result) {
   TraceSummary summary;
   summary.requests = std::ssize(requests);
-  summary.commits_verified = counter(result, "commits_verified");
-  summary.tokens_verified = counter(result, "tokens_verified");
+  summary.commits_verified = result.counter("commits_verified");
+  summary.tokens_verified = result.counter("tokens_verified");
   for (const sim::TraceRequest& request : requests) {
     summary.block_references += std::ssize(request.blocks);
     const auto found = result.requests.find(request.name);

@@ -15,7 +15,7 @@ constexpr std::array kPhases{FaultPhase::match,   FaultPhase::lookup,  FaultPhas
                              FaultPhase::commit,  FaultPhase::offload, FaultPhase::cow,
                              FaultPhase::forward, FaultPhase::evict,   FaultPhase::alloc,
                              FaultPhase::vote,    FaultPhase::event};
-constexpr std::array<std::string_view, 9> kKinds{
+constexpr std::array<std::string_view, 9> kFaultKinds{
     "fail", "short", "corrupt_bit", "delay_us", "late_us", "stale", "refuse", "flush", "cancel"};
 constexpr std::array<std::int64_t, 4> kDelays{1, 50, 1000, 5000};
 
@@ -29,7 +29,7 @@ class Faults {
 
   // All sites of that phase that this version can inject at, as far as the seed draws them.
   void draw_phase(FaultPhase phase, std::int64_t rarity) {
-    for (std::string_view kind : kKinds) {
+    for (std::string_view kind : kFaultKinds) {
       if (!draw_.one_in(rarity)) continue;
       const std::int64_t shots = draw_.between(1, 3);
       for (std::int64_t i = 0; i < shots; ++i) add(phase, std::string(kind));

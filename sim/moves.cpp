@@ -14,8 +14,8 @@ namespace {
 // `loaded` comes only where a load is published after it has landed; `finished` holds nobody.
 constexpr std::array kHoldPoints{Point::matched, Point::looked_up, Point::committed,
                                  Point::landed,  Point::copied,    Point::first_token};
-constexpr std::array kKinds{MoveKind::cancel, MoveKind::retract, MoveKind::hold, MoveKind::release,
-                            MoveKind::fork};
+constexpr std::array kMoveKinds{MoveKind::cancel, MoveKind::retract, MoveKind::hold,
+                                MoveKind::release, MoveKind::fork};
 constexpr std::uint64_t kForkDecodes = 6;
 
 // Takes one choice after the other out of one number.
@@ -136,9 +136,9 @@ std::optional<Step> choose_move(const PickStep& pick, const Scenario& scenario, 
   const Moves moves(scenario, world);
   if (pick.of) return moves.choose(*pick.of, Digits(pick.number));
   Digits digits(pick.number);
-  const std::uint64_t first = digits.next(kKinds.size());
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (auto move = moves.choose(kKinds[(first + i) % kKinds.size()], digits)) return move;
+  const std::uint64_t first = digits.next(kMoveKinds.size());
+  for (std::size_t i = 0; i < kMoveKinds.size(); ++i) {
+    if (auto move = moves.choose(kMoveKinds[(first + i) % kMoveKinds.size()], digits)) return move;
   }
   return std::nullopt;
 }

@@ -40,6 +40,11 @@ struct RunResult {
   // Expectations that were not met, one sentence each; filled by judge_expectations().
   std::vector<std::string> unexpected;
   bool pass() const { return violations.empty(); }
+  // 0 if nobody counted it.
+  std::int64_t counter(const std::string& counted) const {
+    const auto found = counters.find(counted);
+    return found == counters.end() ? 0 : found->second;
+  }
 };
 
 }  // namespace lockstep::sim

@@ -6,7 +6,6 @@ namespace lockstep::sim {
 namespace {
 
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxTokens = std::int64_t{1} << 24;
 
 Codec<StoreSpec> store_codec() {
   return object<StoreSpec>({

@@ -7,6 +7,8 @@
 
 namespace lockstep::sim {
 
+inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 24;
+
 Codec<Scenario> scenario_codec();
 std::vector<Field<CacheConfig>> cache_fields();
 Codec<model::ModelSpec> model_codec();

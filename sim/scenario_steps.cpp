@@ -4,8 +4,6 @@
 namespace lockstep::sim {
 namespace {
 
-constexpr std::int64_t kMaxTokens = std::int64_t{1} << 24;
-
 const std::vector<std::pair<std::string, Point>>& points() {
   static const std::vector<std::pair<std::string, Point>> all{
       {"matched", Point::matched},         {"looked_up", Point::looked_up},

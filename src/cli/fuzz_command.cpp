@@ -255,11 +255,6 @@ Result<FuzzReport> explore(const FuzzArguments& arguments) {
   return report;
 }
 
-ExitStatus refuse(const Error& error) {
-  fmt::print(stderr, "{}\n", error.message);
-  return ExitStatus::bad_input;
-}
-
 }  // namespace
 
 ExitStatus fuzz_command(const FuzzArguments& arguments) {

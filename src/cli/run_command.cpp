@@ -112,11 +112,6 @@ class Runner {
   Progress progress_;
 };
 
-ExitStatus refuse(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
-  return ExitStatus::bad_input;
-}
-
 void print_scenarios(const std::vector<ScenarioFile>& files) {
   for (const ScenarioFile& file : files) fmt::print("{}", sim::write_scenario(file.scenario));
 }
@@ -152,12 +147,13 @@ ExitStatus report(const std::vector<RunEntry>& entries, const RunArguments& argu
 
 ExitStatus run_command(const RunArguments& arguments) {
   const Result<std::vector<std::string>> paths = find_scenario_files(arguments.paths);
-  if (!paths) return refuse({paths.error().message});
+  if (!paths) return refuse(paths.error());
   std::vector<std::string> errors;
   std::vector<ScenarioFile> files = read_scenarios(*paths, errors);
   if (!errors.empty()) return refuse(errors);
   if (arguments.fast) std::erase_if(files, [](const auto& file) { return file.scenario.slow; });
-  if (files.empty()) return refuse({"--fast: expected a scenario that is not slow, found none"});
+  if (files.empty())
+    return refuse(Error{"--fast: expected a scenario that is not slow, found none"});
   if (arguments.print) {
     print_scenarios(files);
     return ExitStatus::good;
@@ -170,7 +166,7 @@ ExitStatus run_command(const RunArguments& arguments) {
   std::ofstream events;
   if (!arguments.events.empty()) {
     events.open(arguments.events, std::ios::binary);
-    if (!events) return refuse({arguments.events + ": cannot be written"});
+    if (!events) return refuse(Error{arguments.events + ": cannot be written"});
   }
   const std::vector<RunEntry> entries =
       Runner(arguments, events.is_open() ? &events : nullptr).run_all(files);

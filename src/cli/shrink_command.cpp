@@ -13,10 +13,7 @@ namespace lockstep::cli {
 
 ExitStatus shrink_command(const ShrinkArguments& arguments) {
   const Result<sim::Scenario> scenario = sim::read_scenario_file(arguments.file);
-  if (!scenario) {
-    fmt::print(stderr, "{}\n", scenario.error().message);
-    return ExitStatus::bad_input;
-  }
+  if (!scenario) return refuse(scenario.error());
   if (!check_output_folder(arguments.output)) return ExitStatus::bad_input;
   const Result<sim::Shrunk> shrunk = [&] {
     Progress progress("executions", arguments.quiet);
@@ -27,10 +24,7 @@ ExitStatus shrink_command(const ShrinkArguments& arguments) {
     };
     return sim::shrink(*scenario, options);
   }();
-  if (!shrunk) {
-    fmt::print(stderr, "{}\n", in_file(arguments.file, shrunk.error().message));
-    return ExitStatus::bad_input;
-  }
+  if (!shrunk) return refuse(Error{in_file(arguments.file, shrunk.error().message)});
   if (!write_output(arguments.output, sim::write_scenario(shrunk->scenario))) {
     return ExitStatus::bad_input;
   }

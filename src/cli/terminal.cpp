@@ -56,6 +56,15 @@ std::string Progress::line(std::uint64_t done, std::uint64_t total, Clock::time_
   return text;
 }
 
+ExitStatus refuse(const std::vector<std::string>& messages) {
+  for (const std::string& message : messages) fmt::print(stderr, "{}\n", message);
+  return ExitStatus::bad_input;
+}
+
+ExitStatus refuse(const Error& error) {
+  return refuse(std::vector{error.message});
+}
+
 bool write_output(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;

@@ -4,6 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "cli/exit_status.h"
+#include "core/result.h"
 
 namespace lockstep::cli {
 
@@ -34,6 +38,10 @@ class Progress {
   Clock::time_point start_ = Clock::now();
   Clock::time_point shown_ = start_;
 };
+
+// Says on stderr, a line each, what is wrong with the input.
+ExitStatus refuse(const std::vector<std::string>& messages);
+ExitStatus refuse(const Error& error);
 
 // Writes the whole file; returns false after saying on stderr that it cannot be written.
 bool write_output(const std::string& path, const std::string& text);

@@ -17,11 +17,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kShownViolations = 10;
 constexpr std::size_t kMaxModelBytes = std::size_t{1} << 20;
 
-ExitStatus refuse(const Error& error) {
-  fmt::print(stderr, "{}\n", error.message);
-  return ExitStatus::bad_input;
-}
-
 Result<model::ModelSpec> read_model(const std::string& model) {
   if (!model.ends_with(".json")) {
     return sim::parse_model_spec(sim::to_text(sim::Json(model)), "--model");

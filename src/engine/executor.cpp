@@ -32,7 +32,8 @@ model::Segment Executor::segment(const PlannedSegment& planned, const RankSegmen
           local.swa,         local.q,       local.snapshots};
 }
 
-void Executor::launch(const std::shared_ptr<Forward>& forward, std::size_t rank, Cache& cache) {
+DeviceEvent Executor::launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
+                             Cache& cache) {
   const std::int64_t tokens = token_count(*forward);
   const Bytes activations{tokens * model_.activation_bytes().value()};
   device_.enqueue(StreamKind::compute,
@@ -67,7 +68,9 @@ void Executor::launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
                                           }
                                         },
                                         {}});
-  device_.record(StreamKind::compute, forward->ranks[rank].done);
+  DeviceEvent done;
+  device_.record(StreamKind::compute, done);
+  return done;
 }
 
 void Executor::fetch_input(RankSegment& local, std::size_t rank) const {

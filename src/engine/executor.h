@@ -18,8 +18,9 @@ class Executor {
   // All outlive the executor.
   Executor(const model::Model& model, Device& device, PoolGroup& pools, Tokens page);
 
-  // Enqueues the forward and records its `done` event behind it.
-  void launch(const std::shared_ptr<Forward>& forward, std::size_t rank, Cache& cache);
+  // Enqueues the forward and records the event behind it. The forward does not own the event: what
+  // waits for it owns the forward.
+  DeviceEvent launch(const std::shared_ptr<Forward>& forward, std::size_t rank, Cache& cache);
 
  private:
   void enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank, LayerId layer);

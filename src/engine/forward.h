@@ -8,7 +8,6 @@
 
 #include "core/events.h"
 #include "core/ids.h"
-#include "device/device.h"
 
 namespace lockstep::engine {
 
@@ -49,7 +48,6 @@ struct RankSegment {
 
 struct RankForward {
   std::vector<RankSegment> segments;  // parallel to Forward::segments
-  DeviceEvent done;
 };
 
 struct Forward {

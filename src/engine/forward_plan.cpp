@@ -30,9 +30,8 @@ void Engine::launch(const std::shared_ptr<Forward>& forward) {
     const std::vector<SegmentView> views = forward->view(rank);
     sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
                ForwardLaunched{forward->id, views});
-    ranks_[rank].executor->launch(forward, rank, *ranks_[rank].cache);
-    ranks_[rank].device->on_reached(forward->ranks[rank].done,
-                                    [forward] { --forward->ranks_to_go; });
+    const DeviceEvent done = ranks_[rank].executor->launch(forward, rank, *ranks_[rank].cache);
+    ranks_[rank].device->on_reached(done, [forward] { --forward->ranks_to_go; });
   }
 }
 

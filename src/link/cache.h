@@ -135,7 +135,8 @@ class Cache {
   // unlocked.
   virtual void evict(Component component, Rows count) = 0;
   // Evicts what the sequence `tokens` has at `at`, if it is unlocked: the leaf whose page ends
-  // there, the SWA rows of the node that holds that page, or the state there.
+  // there, the SWA rows of the node that holds that page, or the state there. Nothing if `tokens`
+  // end before.
   virtual void evict_at(Component component, const RequestNamespace& names,
                         std::span<const TokenId> tokens, Tokens at) = 0;
   // The pool keeps `keep` rows: free and evictable ones go now, the rest as rows come free. Never

@@ -413,10 +413,12 @@ void Linker::evict(Component component, Rows count) {
 void Linker::evict_at(Component component, const RequestNamespace& names,
                       std::span<const TokenId> tokens, Tokens at) {
   const Pages end = config_.geometry.pages(at);
+  const std::size_t length = config_.geometry.tokens(end).index();
+  if (!rank_.has(component) || end == Pages{0} || length > tokens.size()) return;
   const std::vector<PageHash> hashes =
-      keys_->page_hashes(namespace_of(names), tokens.first(config_.geometry.tokens(end).index()));
+      keys_->page_hashes(namespace_of(names), tokens.first(length));
   const TreePath path = tree_->walk(namespace_of(names), hashes);
-  if (!rank_.has(component) || path.matched < end || end == Pages{0}) return;
+  if (path.matched < end) return;
   Node& node = *path.nodes.back();
   if (component == Component::mamba && node.end() != end) return;
   if (tree_->may_evict(node, component)) tree_->evict_from(node, component, EvictionCause::asked);
