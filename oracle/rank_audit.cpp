@@ -308,9 +308,14 @@ void RankAudit::check_balance(Component component) {
 
 void RankAudit::check_tickets() {
   for (const auto& [id, lock] : ledger_.locks()) {
-    if (seen_.contains(lock.node) || outlives_node(lock.node)) continue;
-    report("C3", "ticket " + std::to_string(id.value()) + " on a node of the tree",
-           text(lock.node) + " is not there", lock.request);
+    const std::string ticket = "ticket " + std::to_string(id.value());
+    if (!seen_.contains(lock.node) && !outlives_node(lock.node)) {
+      report("C3", ticket + " on a node of the tree", text(lock.node) + " is not there",
+             lock.request);
+    }
+    if (is_held(lock)) continue;
+    report("C3", ticket + " held by " + std::string(name(lock.holder)) + " given back with it",
+           "what held it has ended", lock.request);
   }
 }
 
@@ -318,6 +323,20 @@ void RankAudit::check_tickets() {
 bool RankAudit::outlives_node(NodeId id) const {
   const auto found = ledger_.nodes().find(id);
   return found != ledger_.nodes().end() && found->second.removed && found->second.rolled_back;
+}
+
+// Whether what the ticket was taken for goes on.
+bool RankAudit::is_held(const LockRecord& lock) const {
+  if (lock.holder == LockHolder::load) {
+    return std::ranges::any_of(
+        ledger_.loads(), [&](const auto& load) { return load.second.request == lock.request; });
+  }
+  if (lock.holder == LockHolder::offload) {
+    return std::ranges::any_of(
+        ledger_.offloads(), [&](const auto& offload) { return offload.second.node == lock.node; });
+  }
+  const RequestRecord* request = scene_.requests.find(lock.request);
+  return request != nullptr && !has_ended(request->phase);
 }
 
 void RankAudit::check_states_kept() {

@@ -50,6 +50,7 @@ class RankAudit {
   void check_balance(Component component);
   void check_tickets();
   bool outlives_node(NodeId node) const;
+  bool is_held(const LockRecord& lock) const;
   void check_states_kept();
   void check_quiescent();
   void count(Component component, Row row, Kind kind);

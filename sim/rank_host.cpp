@@ -70,8 +70,8 @@ std::string layout_fingerprint(const std::vector<PoolSpec>& pools) {
 }
 
 RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
-                   const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
-                   EventSink& sink, AllocationGate* gate, RankReports reports)
+                   const model::Model& model, const engine::Parts& parts, Timers& timers,
+                   Store& store, EventSink& sink, AllocationGate* gate, RankReports reports)
     : schedule_(make_schedule(config.schedule, config.seed, config.rank)),
       races_(config.watch == Watch::races
                  ? std::make_unique<RaceDetector>(pools, std::move(reports.race))
@@ -81,8 +81,9 @@ RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& po
                     : nullptr),
       device_(timers, CostModel{}, hooks()),
       pools_(device_, sink, config.rank, pools),
-      linker_(linker_config(config, pools, model), parts, device_, pools_, store, sink, gate),
-      executor_(model, device_, pools_, config.cache.page) {
+      linker_(
+          parts.linker(linker_config(config, pools, model), device_, pools_, store, sink, gate)),
+      executor_(parts.executor(model, device_, pools_, config.cache.page)) {
   if (accesses_ != nullptr) accesses_->watch(pools_);
 }
 

@@ -10,7 +10,7 @@
 #include "core/result.h"
 #include "device/stepped.h"
 #include "engine/engine.h"
-#include "engine/executor.h"
+#include "engine/parts.h"
 #include "link/linker.h"
 #include "model/model.h"
 #include "pool/group.h"
@@ -50,11 +50,11 @@ class RankHost {
  public:
   // Everything passed by reference outlives the host. REQUIRES: `pools` come from plan_pools().
   RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
-           const model::Model& model, const LinkParts& parts, Timers& timers, Store& store,
+           const model::Model& model, const engine::Parts& parts, Timers& timers, Store& store,
            EventSink& sink, AllocationGate* gate, RankReports reports);
 
-  Cache& cache() { return linker_; }
-  engine::RankUnit unit() { return {&linker_, &executor_, &device_}; }
+  Cache& cache() { return *linker_; }
+  engine::RankUnit unit() { return {linker_.get(), executor_.get(), &device_}; }
   const SteppedDevice& device() const { return device_; }
 
  private:
@@ -65,8 +65,8 @@ class RankHost {
   std::unique_ptr<AccessCheck> accesses_;
   SteppedDevice device_;
   PoolGroup pools_;
-  Linker linker_;
-  engine::Executor executor_;
+  std::unique_ptr<Linker> linker_;
+  std::unique_ptr<engine::Executor> executor_;
 };
 
 }  // namespace lockstep::sim

@@ -21,6 +21,7 @@ struct StoreSpec {
   std::int64_t capacity_mib = 256;
   double latency_us = 50;
   double gigabytes_per_s = 45;
+  std::optional<double> lease_us = {};  // how long a read may take; none: as long as it likes
   bool operator==(const StoreSpec&) const = default;
 };
 

@@ -15,6 +15,8 @@ Codec<StoreSpec> store_codec() {
       field("latency_us", &StoreSpec::latency_us, number(0, 1e9), "delay of one batch in us"),
       field("gigabytes_per_s", &StoreSpec::gigabytes_per_s, number(1e-6, 1e6),
             "bandwidth in GB per second"),
+      optional_field("lease_us", &StoreSpec::lease_us, number(0, 1e9),
+                     "lease of a read in us; one that ends later finds nothing"),
   });
 }
 

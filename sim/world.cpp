@@ -19,6 +19,7 @@ MemoryStoreConfig store_config(const StoreSpec& spec) {
   config.capacity = Bytes{spec.capacity_mib << 20};
   config.link.latency = Nanoseconds{static_cast<std::int64_t>(spec.latency_us * 1000.0)};
   config.link.bytes_per_ns = spec.gigabytes_per_s;
+  if (spec.lease_us) config.lease = Nanoseconds{static_cast<std::int64_t>(*spec.lease_us * 1000.0)};
   return config;
 }
 

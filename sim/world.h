@@ -33,7 +33,7 @@ struct WorldConfig {
   std::uint64_t seed = 1;
   std::vector<FaultSpec> faults;
   std::vector<std::string> defects;
-  std::unique_ptr<LinkParts> parts;  // in place of what `defects` selects, if not null
+  std::unique_ptr<engine::Parts> parts;  // in place of what `defects` selects, if not null
   std::vector<ExpectedEvent> expected_events;
   bool stop_at_first = false;
   Watch watch = Watch::races;

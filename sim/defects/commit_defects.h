@@ -1,14 +1,12 @@
 // Defects of COMMIT.
 #pragma once
 
-#include <memory>
+#include <span>
 
-#include "link/parts.h"
+#include "sim/defects/defect.h"
 
 namespace lockstep::sim::defects {
 
-// COMMIT does not make the checkpoint the copy-on-write source: the request goes on from what its
-// slot held.
-std::unique_ptr<LinkParts> commit_skip_state();
+std::span<const Defect> commit_defects();
 
 }  // namespace lockstep::sim::defects

@@ -2,38 +2,61 @@
 
 #include <array>
 
+#include "sim/defects/admission_defects.h"
+#include "sim/defects/ahead_defects.h"
+#include "sim/defects/cancel_defects.h"
 #include "sim/defects/commit_defects.h"
+#include "sim/defects/cow_defects.h"
+#include "sim/defects/evict_defects.h"
+#include "sim/defects/finish_defects.h"
+#include "sim/defects/key_defects.h"
+#include "sim/defects/load_defects.h"
+#include "sim/defects/lookup_defects.h"
+#include "sim/defects/match_defects.h"
+#include "sim/defects/offload_defects.h"
+#include "sim/defects/pool_defects.h"
+#include "sim/defects/ranks_defects.h"
+#include "sim/defects/reset_defects.h"
+#include "sim/defects/retract_defects.h"
+#include "sim/defects/split_defects.h"
+#include "sim/defects/state_defects.h"
+#include "sim/defects/store_defects.h"
+#include "sim/defects/swa_defects.h"
 
 namespace lockstep::sim {
 
 namespace {
 
-struct Entry {
-  std::string_view id;
-  std::unique_ptr<LinkParts> (*make)();
-};
-
-constexpr std::array kDefects{
-    Entry{"commit.skip_state", defects::commit_skip_state},
+constexpr std::array kPhases{
+    defects::commit_defects, defects::cow_defects,       defects::state_defects,
+    defects::lookup_defects, defects::match_defects,     defects::load_defects,
+    defects::swa_defects,    defects::offload_defects,   defects::split_defects,
+    defects::evict_defects,  defects::key_defects,       defects::cancel_defects,
+    defects::reset_defects,  defects::retract_defects,   defects::pool_defects,
+    defects::store_defects,  defects::admission_defects, defects::finish_defects,
+    defects::ranks_defects,  defects::ahead_defects,
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LinkParts>> make_parts(std::span<const std::string> defects) {
-  if (defects.empty()) return std::make_unique<LinkParts>();
+Result<std::unique_ptr<engine::Parts>> make_parts(std::span<const std::string> defects) {
+  if (defects.empty()) return std::make_unique<engine::Parts>();
   if (defects.size() > 1) return Error{"at most one planted defect at a time"};
-  for (const Entry& entry : kDefects) {
-    if (entry.id == defects.front()) return entry.make();
-  }
   std::string known;
-  for (const Entry& entry : kDefects) known += " " + std::string(entry.id);
+  for (const Defect& defect : all_defects()) {
+    if (defect.id == defects.front()) return defect.make();
+    known += " " + std::string(defect.id);
+  }
   return Error{"unknown defect \"" + defects.front() + "\", expected one of:" + known};
 }
 
-std::vector<std::string_view> defect_ids() {
-  std::vector<std::string_view> ids;
-  for (const Entry& entry : kDefects) ids.push_back(entry.id);
-  return ids;
+std::vector<Defect> all_defects() {
+  std::vector<Defect> all;
+  for (const auto phase : kPhases) {
+    const std::span<const Defect> defects = phase();
+    all.insert(all.end(), defects.begin(), defects.end());
+  }
+  return all;
 }
 
 }  // namespace lockstep::sim

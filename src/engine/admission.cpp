@@ -33,7 +33,7 @@ void Engine::match(Request& request) {
 void Engine::look_up(Request& request) {
   std::vector<std::vector<Tokens>> restorable;
   for (const RankUnit& rank : ranks_) {
-    restorable.push_back(rank.cache->lookup(request.id, request.length()));
+    restorable.push_back(rank.cache->lookup(request.id, request.tokens));
   }
   request.boundary = vote_->combine(restorable, request.device_hit);
   request.looked_up = true;

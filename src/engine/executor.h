@@ -17,13 +17,22 @@ class Executor {
  public:
   // All outlive the executor.
   Executor(const model::Model& model, Device& device, PoolGroup& pools, Tokens page);
+  virtual ~Executor() = default;
 
   // Enqueues the forward and records the event behind it. The forward does not own the event: what
   // waits for it owns the forward.
-  DeviceEvent launch(const std::shared_ptr<Forward>& forward, std::size_t rank, Cache& cache);
+  virtual DeviceEvent launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
+                             Cache& cache);
+
+ protected:
+  virtual void enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank,
+                             LayerId layer);
+
+  const model::Model& model_;
+  Device& device_;
+  PoolGroup& pools_;
 
  private:
-  void enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank, LayerId layer);
   void report_accesses(const Forward& forward, std::size_t rank, LayerId layer,
                        const AccessSink& sink) const;
   void report_kv(const RowLayout& layout, const std::vector<Row>& table,
@@ -32,9 +41,6 @@ class Executor {
   void fetch_input(RankSegment& local, std::size_t rank) const;
   model::Segment segment(const PlannedSegment& planned, const RankSegment& local) const;
 
-  const model::Model& model_;
-  Device& device_;
-  PoolGroup& pools_;
   Geometry geometry_;
   model::Memory memory_;
 };

@@ -36,7 +36,7 @@ void Engine::launch(const std::shared_ptr<Forward>& forward) {
 }
 
 bool Engine::can_move(const Request& request) const {
-  return request.phase == Phase::running && !request.held;
+  return request.phase == Phase::running && !request.held && request.fed < request.length();
 }
 
 void Engine::plan_decodes(Forward& forward) {

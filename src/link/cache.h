@@ -51,8 +51,8 @@ class Cache {
   // MATCH: the deepest device hit <= tokens.size() - 1, locked. Replaces an earlier result.
   virtual MatchResult match(RequestId request, std::span<const TokenId> tokens,
                             bool query_store) = 0;
-  // LOOKUP: every length in (device hit, length - 1] that this rank can restore, ascending.
-  virtual std::vector<Tokens> lookup(RequestId request, Tokens length) = 0;
+  // LOOKUP: every length in (device hit, tokens.size() - 1] that this rank can restore, ascending.
+  virtual std::vector<Tokens> lookup(RequestId request, std::span<const TokenId> tokens) = 0;
   // Gives the lock of a match back; the request has no device hit any more.
   virtual void drop_match(RequestId request) = 0;
 

@@ -11,7 +11,7 @@ std::vector<SnapshotView> CheckpointTracker::track_prefill(RequestState& request
   for (Tokens depth : boundary_for(request, start, end)) {
     auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
     if (!slot) break;
-    snapshots.push_back({depth, slot->row()});
+    snapshots.push_back({snapshot_at(depth, start, end), slot->row()});
     request.tracked.push_back({depth, std::move(*slot)});
   }
   std::ranges::sort(snapshots, {}, &SnapshotView::depth);
@@ -45,20 +45,25 @@ std::vector<Tokens> CheckpointTracker::all_multiples(Tokens start, Tokens end) c
 
 std::vector<SnapshotView> CheckpointTracker::track_decode(RequestState& request, Tokens end) {
   if (!rank_.has(Component::mamba)) return {};
-  if (!Geometry::on_grid(end, rank_.geometry.decode_grid())) return {};
+  const Tokens depth = decoded_depth(end);
+  if (!Geometry::on_grid(depth, rank_.geometry.decode_grid())) return {};
   if (std::ranges::count_if(request.tracked, &Checkpoint::decode) >= 2) {
     const std::size_t reused = alternate(request);
     Checkpoint checkpoint = std::move(request.tracked[reused]);
     request.tracked.erase(request.tracked.begin() + static_cast<std::ptrdiff_t>(reused));
-    checkpoint.depth = end;
+    checkpoint.depth = depth;
     checkpoint.written = checkpoint.superseded = false;
     request.tracked.push_back(std::move(checkpoint));
   } else {
     auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
     if (!slot) return {};
-    request.tracked.push_back({.depth = end, .slot = std::move(*slot), .decode = true});
+    request.tracked.push_back({.depth = depth, .slot = std::move(*slot), .decode = true});
   }
   return {{end, request.tracked.back().slot.row()}};
+}
+
+Tokens CheckpointTracker::snapshot_at(Tokens depth, Tokens, Tokens) const {
+  return depth;
 }
 
 std::size_t CheckpointTracker::alternate(const RequestState& request) const {
@@ -98,7 +103,7 @@ std::vector<Checkpoint> CheckpointTracker::donate_chunk_end(RequestState& reques
 std::optional<Checkpoint> CheckpointTracker::donate_newest(RequestState& request, Tokens fed) {
   const Tokens inserted = rank_.geometry.tokens(request.own_from);
   for (auto it = request.tracked.rbegin(); it != request.tracked.rend(); ++it) {
-    if (!it->written || it->depth <= inserted || it->depth > fed) continue;
+    if (!it->written || it->depth <= inserted || it->depth > insertable(fed)) continue;
     Checkpoint newest = std::move(*it);
     request.tracked.erase(std::next(it).base());
     return newest;

@@ -32,10 +32,17 @@ class CheckpointTracker {
   // what is inserted.
   std::vector<Checkpoint> donate_chunk_end(RequestState& request);
   // Takes the newest checkpoint that is written, lies beyond what is inserted and is not deeper
-  // than `fed`.
-  std::optional<Checkpoint> donate_newest(RequestState& request, Tokens fed);
+  // than what may be inserted after `fed` tokens.
+  virtual std::optional<Checkpoint> donate_newest(RequestState& request, Tokens fed);
+  // How much of a sequence an INSERT at finish may cover: what has been fed.
+  virtual Tokens insertable(Tokens fed) const { return fed; }
 
  protected:
+  // The token after which a forward over [start, end) takes the snapshot for the checkpoint at
+  // `depth`.
+  virtual Tokens snapshot_at(Tokens depth, Tokens start, Tokens end) const;
+  // The depth of the state that a decode up to `end` leaves.
+  virtual Tokens decoded_depth(Tokens end) const { return end; }
   // The depths that a prefill over [start, end) should track, in order of precedence.
   virtual std::vector<Tokens> boundary_for(const RequestState& request, Tokens start,
                                            Tokens end) const;
@@ -43,10 +50,11 @@ class CheckpointTracker {
   // of a prompt chunk is none of the pair: its forward may be in flight still.
   virtual std::size_t alternate(const RequestState& request) const;
 
+  const Rank& rank_;
+
  private:
   std::vector<Tokens> all_multiples(Tokens start, Tokens end) const;
 
-  const Rank& rank_;
   RowAllocator& allocator_;
 };
 

@@ -31,13 +31,14 @@ class CowPhase {
   virtual void wait_for_source(const RequestState& request, LayerId layer,
                                std::span<const LoadId> loads);
   virtual void copy(const RequestState& request, std::span<const LayerPart> parts, bool last);
+  virtual void clear_slot(const RequestState& request,
+                          const std::function<void(std::span<std::byte>)>& clear);
+
+  const Rank& rank_;
 
  private:
   bool barrier() const { return rank_.config.overlap == OverlapPolicy::barrier; }
-  void clear_slot(const RequestState& request,
-                  const std::function<void(std::span<std::byte>)>& clear);
 
-  const Rank& rank_;
   LoadQueue& loads_;
 };
 

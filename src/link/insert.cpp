@@ -14,6 +14,14 @@ OwnedRows take_pages(OwnedRows& own, Pages from, Pages end) {
   return own.take_front(std::min(Rows{count.value()}, own.size()));
 }
 
+// SWA rows of pages [from, end); LOAD took rows for the last pages only.
+std::vector<Row> mapped_rows(const OwnedRows& taken, Pages from, Pages end) {
+  std::vector<Row> rows((end - from).index(), kTrapRow);
+  const std::size_t count = std::min(rows.size(), taken.size().index());
+  std::ranges::copy(taken.rows().last(count), rows.end() - static_cast<std::ptrdiff_t>(count));
+  return rows;
+}
+
 }  // namespace
 
 void InsertPhase::prepare(RequestState& request, Tokens boundary) {
@@ -33,8 +41,9 @@ InsertOutcome InsertPhase::insert_load(RequestState& request, Tokens boundary,
   incoming.hashes = std::span(request.hashes).first(end.index());
   incoming.full_from = begin;
   incoming.full = rows.full.rows();
-  incoming.swa_from = end - Pages{rows.swa.size().value()};
-  incoming.swa = rows.swa.rows();
+  incoming.swa_from = std::clamp(geometry.pages(request.swa_cursor), begin, end);
+  const std::vector<Row> swa = mapped_rows(rows.swa, incoming.swa_from, end);
+  incoming.swa = swa;
   incoming.state = rows.state.empty() ? kTrapRow : rows.state.row();
   const InsertOutcome outcome = rank_.tree.insert(request.namespace_hash, incoming, load);
 
@@ -77,7 +86,7 @@ void InsertPhase::insert_own(RequestState& request, Checkpoint checkpoint, Token
   event.incoming = incoming.full_from;
   event.cursor = geometry.tokens(incoming.swa_from);
   event.state = incoming.state;
-  event.state_depth = label(checkpoint);
+  event.state_depth = checkpoint.depth;
   report(request, outcome, event);
   full.disown();
   swa.disown();
@@ -86,10 +95,6 @@ void InsertPhase::insert_own(RequestState& request, Checkpoint checkpoint, Token
   checkpoint.slot.release();  // a duplicate
 
   point_at_tree(rank_, request, *outcome.node, request.own_from);
-}
-
-Tokens InsertPhase::label(const Checkpoint& checkpoint) const {
-  return checkpoint.depth;
 }
 
 void InsertPhase::report(const RequestState& request, const InsertOutcome& outcome,

@@ -29,13 +29,10 @@ class InsertPhase {
   void insert_own(RequestState& request, Checkpoint checkpoint, Tokens fed, InsertCause cause);
 
  protected:
-  // The depth that a checkpoint's node is labelled with.
-  virtual Tokens label(const Checkpoint& checkpoint) const;
+  const Rank& rank_;
 
  private:
   void report(const RequestState& request, const InsertOutcome& outcome, Inserted event);
-
-  const Rank& rank_;
 };
 
 }  // namespace lockstep

@@ -97,9 +97,9 @@ MatchResult Linker::match(RequestId id, std::span<const TokenId> tokens, bool qu
   return {request.device_hit, request.full_matched};
 }
 
-std::vector<Tokens> Linker::lookup(RequestId id, Tokens length) {
+std::vector<Tokens> Linker::lookup(RequestId id, std::span<const TokenId> tokens) {
   RequestState& request = state(id);
-  lookup_->run(request, length);
+  lookup_->run(request, tokens);
   return request.restorable;
 }
 
@@ -121,16 +121,20 @@ const Node* Linker::node_at(const RequestState& request, Tokens boundary) const 
 bool Linker::fits(RequestId id, Tokens boundary) const {
   if (!rank_.has(Component::mamba)) return true;
   const RequestState& request = state(id);
-  std::int64_t demand = request.q.empty() ? 1 : 0;
-  std::int64_t supply = (pools_.pool(Component::mamba).free() + tree_->evictable_states()).value();
-  if (boundary > request.device_hit) {
-    const Node* node = node_at(request, boundary);
-    const bool has_state = node != nullptr && node->has_state();
-    if (!has_state || config_.cache.publish == PublishPolicy::after_load) ++demand;
-    // The boundary's own state is what the request wants to keep.
-    if (has_state && node->state_locks == 0) --supply;
-  }
-  return demand <= supply;
+  Rows supply = pools_.pool(Component::mamba).free() + tree_->evictable_states();
+  // The boundary's own state is what the request wants to keep.
+  const Node* node = boundary > request.device_hit ? node_at(request, boundary) : nullptr;
+  if (node != nullptr && node->has_state() && node->state_locks == 0) supply -= Rows{1};
+  return slots_wanted(request, boundary) <= supply;
+}
+
+Rows Linker::slots_wanted(const RequestState& request, Tokens boundary) const {
+  Rows wanted{request.q.empty() ? 1 : 0};
+  if (boundary == request.device_hit) return wanted;
+  const Node* node = node_at(request, boundary);
+  const bool has_state = node != nullptr && node->has_state();
+  if (!has_state || config_.cache.publish == PublishPolicy::after_load) ++wanted;
+  return wanted;
 }
 
 bool Linker::load(RequestId id, Tokens boundary, LoadStage stage) {
@@ -283,7 +287,7 @@ std::vector<Checkpoint> Linker::chunk_checkpoints(RequestState& request, Tokens 
 
 std::optional<Checkpoint> Linker::newest_checkpoint(RequestState& request, Tokens fed) {
   if (rank_.has(Component::mamba)) return checkpoints_->donate_newest(request, fed);
-  const Tokens depth = config_.geometry.page_floor(fed);
+  const Tokens depth = config_.geometry.page_floor(checkpoints_->insertable(fed));
   if (depth <= config_.geometry.tokens(request.own_from)) return std::nullopt;
   return Checkpoint{depth, {}, true, false};
 }
@@ -296,7 +300,7 @@ void Linker::chunk_end(RequestId id, std::span<const TokenId> tokens, Tokens fed
       insert_->insert_own(request, std::move(checkpoint), fed, InsertCause::chunk_end);
     }
   }
-  if (last_chunk && request.node != nullptr) offload_->walk(id, *request.node);
+  if (last_chunk) offload(request);
 }
 
 bool Linker::finish(RequestId id, std::span<const TokenId> tokens, Tokens fed) {
@@ -306,8 +310,12 @@ bool Linker::finish(RequestId id, std::span<const TokenId> tokens, Tokens fed) {
   if (auto newest = newest_checkpoint(request, fed)) {
     insert_->insert_own(request, std::move(*newest), fed, InsertCause::finish);
   }
-  if (request.node != nullptr) offload_->walk(id, *request.node);
+  offload(request);
   return true;
+}
+
+void Linker::offload(RequestState& request) {
+  if (request.node != nullptr) offload_->walk(request.id, *request.node);
 }
 
 void Linker::retract(RequestId id, std::span<const TokenId> tokens, Tokens fed) {
@@ -433,7 +441,6 @@ void Linker::shrink(Component component, Rows keep) {
 }
 
 void Linker::flush() {
-  CHECK("linker.flush.drained", !transfers_pending());
   tree_->clear();
   rank_.emit(kNoRequest, CacheFlushed{});
 }

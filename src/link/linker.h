@@ -32,7 +32,7 @@ class Linker : public Cache, private Inspector {
   void open(RequestId request, const RequestNamespace& names) override;
   void close(RequestId request) override;
   MatchResult match(RequestId request, std::span<const TokenId> tokens, bool query_store) override;
-  std::vector<Tokens> lookup(RequestId request, Tokens length) override;
+  std::vector<Tokens> lookup(RequestId request, std::span<const TokenId> tokens) override;
   void drop_match(RequestId request) override;
   bool fits(RequestId request, Tokens boundary) const override;
   bool load(RequestId request, Tokens boundary, LoadStage stage) override;
@@ -75,9 +75,18 @@ class Linker : public Cache, private Inspector {
   void flush() override;
   const Inspector& inspector() const override { return *this; }
 
- private:
+ protected:
   RequestState& state(RequestId request);
   const RequestState& state(RequestId request) const;
+  // Everything that the request holds goes back.
+  virtual void give_back(RequestState& request);
+  // MAMBA slots that an admission of `request` at `boundary` takes.
+  virtual Rows slots_wanted(const RequestState& request, Tokens boundary) const;
+  // OFFLOAD of all that lies on the request's path.
+  void offload(RequestState& request);
+  const Rank& rank() const { return rank_; }
+
+ private:
   PageHash namespace_of(const RequestNamespace& names) const;
   void name_pages(RequestState& request, std::span<const TokenId> tokens) const;
   // The node that ends at `boundary` on the request's path, or null.
@@ -89,7 +98,6 @@ class Linker : public Cache, private Inspector {
   std::optional<Checkpoint> newest_checkpoint(RequestState& request, Tokens fed);
   std::vector<Checkpoint> chunk_checkpoints(RequestState& request, Tokens fed);
   Pages grow(RequestState& request, Component component, Pages wanted);
-  void give_back(RequestState& request);
   static void trim_table(std::vector<Row>& table, OwnedRows& own, Pages pages);
   std::vector<RequestId> sharers(const std::vector<const Node*>& scope) const;
 

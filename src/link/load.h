@@ -33,12 +33,13 @@ class LoadPhase {
   // has a state already.
   virtual bool private_slot_is_sure(RequestState& request, Pages boundary);
 
+  const Rank& rank_;
+
  private:
   bool take(RequestState& request, Component component, Rows count, Purpose purpose,
             OwnedRows& into);
   void give_back(RequestState& request, Component component, OwnedRows& rows);
 
-  const Rank& rank_;
   RowAllocator& allocator_;
 };
 

@@ -82,7 +82,8 @@ void LoadQueue::start_batch() {
   }
   batch->layers.assign(layers.begin(), layers.end());
   batch->events.resize(batch->layers.size());
-  batch->open.assign(batch->layers.size(), waiting.size());
+  batch->loads = waiting.size();
+  batch->open.assign(batch->layers.size(), batch->loads);
 
   rank_.device.record(StreamKind::compute, batch->readers);
   for (const auto& load : waiting) start(load, batch);

@@ -82,7 +82,8 @@ class LoadQueue {
     DeviceEvent readers;              // behind whoever may still read the rows
     std::vector<LayerId> layers;      // ascending
     std::vector<DeviceEvent> events;  // one per layer
-    std::vector<std::size_t> open;    // loads that have neither finished nor failed at this layer
+    std::size_t loads = 0;
+    std::vector<std::size_t> open;  // loads that have neither finished nor failed at this layer
   };
   struct Load {
     LoadId id;
@@ -107,6 +108,8 @@ class LoadQueue {
   // Fires a layer's event behind the copies of that layer, once no load of the batch is open there.
   virtual void signal(Batch& batch, std::size_t layer);
 
+  const Rank& rank_;
+
  private:
   void start(const std::shared_ptr<Load>& load, const std::shared_ptr<Batch>& batch);
   std::vector<GetItem> items(Load& load, LayerId layer) const;
@@ -115,7 +118,6 @@ class LoadQueue {
   void copy_layer(const std::shared_ptr<Load>& load, std::size_t layer);
   bool digests_match(const Load& load, LayerId layer) const;
 
-  const Rank& rank_;
   std::deque<std::shared_ptr<Load>> loads_;
   std::uint64_t next_id_ = 1;
 };

@@ -4,13 +4,14 @@
 
 namespace lockstep {
 
-void LookupPhase::run(RequestState& request, Tokens length) {
+void LookupPhase::run(RequestState& request, std::span<const TokenId> tokens) {
+  const Tokens length{static_cast<std::int64_t>(tokens.size())};
   const Geometry& geometry = rank_.geometry;
   const Pages begin = geometry.pages(request.device_hit);
   const Pages end = geometry.pages(length - Tokens{1});
   request.restorable.clear();
   if (begin < end) {
-    const TailPresence tail = ask(tail_hashes(request, begin, end));
+    const TailPresence tail = ask(tail_hashes(request, tokens, begin, end));
     for (Pages count : restorable(tail)) {
       request.restorable.push_back(request.device_hit + geometry.tokens(count));
     }
@@ -18,7 +19,8 @@ void LookupPhase::run(RequestState& request, Tokens length) {
   rank_.emit(request.id, LookedUp{request.device_hit, request.restorable});
 }
 
-std::vector<PageHash> LookupPhase::tail_hashes(const RequestState& request, Pages begin,
+std::vector<PageHash> LookupPhase::tail_hashes(const RequestState& request,
+                                               std::span<const TokenId>, Pages begin,
                                                Pages end) const {
   return {request.hashes.begin() + static_cast<std::ptrdiff_t>(begin.index()),
           request.hashes.begin() + static_cast<std::ptrdiff_t>(end.index())};

@@ -22,21 +22,22 @@ class LookupPhase {
   explicit LookupPhase(const Rank& rank) : rank_(rank) {}
   virtual ~LookupPhase() = default;
 
-  // Fills request.restorable: every length in (device hit, length - 1] that this rank can restore,
-  // ascending.
-  void run(RequestState& request, Tokens length);
+  // Fills request.restorable: every length in (device hit, tokens.size() - 1] that this rank can
+  // restore, ascending. `request.hashes` must name the whole pages of `tokens`.
+  void run(RequestState& request, std::span<const TokenId> tokens);
 
  protected:
-  // The hashes of the tail pages, named as parts of the whole sequence.
-  virtual std::vector<PageHash> tail_hashes(const RequestState& request, Pages begin,
+  // The hashes of the tail pages [begin, end), named as parts of the whole sequence.
+  virtual std::vector<PageHash> tail_hashes(const RequestState& request,
+                                            std::span<const TokenId> tokens, Pages begin,
                                             Pages end) const;
   // Tail-relative page counts n such that [hit, hit + n) can be restored.
   virtual std::vector<Pages> restorable(const TailPresence& tail) const;
 
+  const Rank& rank_;
+
  private:
   TailPresence ask(std::span<const PageHash> hashes) const;
-
-  const Rank& rank_;
 };
 
 }  // namespace lockstep

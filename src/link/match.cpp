@@ -22,8 +22,7 @@ void MatchPhase::run(RequestState& request, Tokens length, bool query_store) {
   request.restorable.clear();
   if (hit > Pages{0}) {
     request.node = &rank_.tree.node_at(path, hit);
-    request.lock = rank_.tree.lock(request.id, *request.node, LockHolder::request,
-                                   rank_.tree.window_of(*request.node));
+    request.lock = lock_hit(request.id, *request.node);
     rank_.tree.touch_hit(*request.node);
   }
   const NodeId node = request.node == nullptr ? path.root->id : request.node->id;
@@ -32,6 +31,10 @@ void MatchPhase::run(RequestState& request, Tokens length, bool query_store) {
 
 Tokens MatchPhase::limit(const RequestState&, Tokens length) const {
   return length - Tokens{1};
+}
+
+LockTicket MatchPhase::lock_hit(RequestId request, Node& node) const {
+  return rank_.tree.lock(request, node, LockHolder::request, rank_.tree.window_of(node));
 }
 
 Pages MatchPhase::window_needed() const {

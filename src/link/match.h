@@ -26,11 +26,14 @@ class MatchPhase {
   // Pages below a boundary whose SWA rows must be there.
   virtual Pages window_needed() const;
 
+  // The ticket on the hit's node.
+  virtual LockTicket lock_hit(RequestId request, Node& node) const;
+
+  const Rank& rank_;
+
  private:
   Pages deepest_hit(const TreePath& path, Pages limit) const;
   std::vector<bool> swa_present(const TreePath& path) const;
-
-  const Rank& rank_;
 };
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@ void OffloadQueue::queue(OffloadId id, Node& node, std::vector<Transfer> transfe
                          std::optional<OffloadId> depends_on) {
   auto offload = std::make_shared<Offload>();
   offload->id = id;
+  offload->node = node.id;
   offload->run = {node.begin, node.end()};
   offload->lock = lock_source(node, transfers);
   offload->transfers = std::move(transfers);
@@ -111,21 +112,24 @@ void OffloadQueue::settle(OffloadId id, bool good) {
   offloads_.pop_front();
   clear_marks(*offload);
   if (good) set_flags(*offload);
-  for (const auto& later : offloads_) {
-    if (!good && later->depends_on == id) later->doomed = true;
-  }
+  if (!good) fail_dependents(id);
   rank_.emit(kNoRequest, OffloadFinished{id, good});
   offload->lock.release();
 }
 
+void OffloadQueue::fail_dependents(OffloadId failed) {
+  for (const auto& later : offloads_) later->doomed |= later->depends_on == failed;
+}
+
 void OffloadQueue::set_flags(const Offload& offload) {
-  Node& endpoint = offload.lock.node();
+  Node* end = endpoint(offload);
+  if (end == nullptr) return;
   for (const Transfer& transfer : offload.transfers) {
     if (transfer.component == Component::mamba) {
-      flag_state(rank_, endpoint);
+      flag_state(rank_, *end);
       continue;
     }
-    for (Node* node : nodes_of_run(endpoint, offload.run.begin)) {
+    for (Node* node : nodes_of_run(*end, offload.run.begin)) {
       if (transfer.component == Component::full) flag_full(rank_, *node);
       if (transfer.component == Component::swa) flag_swa(rank_, *node, transfer.pages);
     }
@@ -133,10 +137,11 @@ void OffloadQueue::set_flags(const Offload& offload) {
 }
 
 void OffloadQueue::clear_marks(const Offload& offload) {
-  Node& endpoint = offload.lock.node();
+  Node* end = endpoint(offload);
+  if (end == nullptr) return;
   for (const Transfer& transfer : offload.transfers) {
-    if (transfer.component == Component::mamba) endpoint.state_pending = false;
-    for (Node* node : nodes_of_run(endpoint, offload.run.begin)) {
+    if (transfer.component == Component::mamba) end->state_pending = false;
+    for (Node* node : nodes_of_run(*end, offload.run.begin)) {
       if (transfer.component == Component::full) node->full_pending.reset();
       if (transfer.component != Component::swa) continue;
       for (Pages page = std::max(transfer.pages.begin, node->begin);
@@ -174,9 +179,8 @@ std::vector<Node*> OffloadPhase::chain(Node& node) const {
     nodes.push_back(n);
   }
   std::ranges::reverse(nodes);
-  const auto unlanded =
-      std::ranges::find_if(nodes, [](const Node* n) { return !n->loading.empty(); });
-  nodes.erase(unlanded, nodes.end());
+  const auto held = std::ranges::find_if(nodes, [&](const Node* n) { return !may_put(*n); });
+  nodes.erase(held, nodes.end());
   return nodes;
 }
 

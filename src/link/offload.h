@@ -48,6 +48,7 @@ class OffloadQueue {
  protected:
   struct Offload {
     OffloadId id;
+    NodeId node;  // keeps its id and its end when it is split
     LockTicket lock;
     PageRange run;  // the node's pages when it was queued
     std::vector<Transfer> transfers;
@@ -65,6 +66,10 @@ class OffloadQueue {
   virtual void order_behind_writers();
   virtual void set_flags(const Offload& offload);
   virtual void clear_marks(const Offload& offload);
+  // A node's failure fails those below it.
+  virtual void fail_dependents(OffloadId failed);
+  // The node that was put, if it is still in the tree.
+  Node* endpoint(const Offload& offload) const { return rank_.tree.find(offload.node); }
 
   const Rank& rank_;
 
@@ -89,6 +94,8 @@ class OffloadPhase {
  protected:
   // The nodes to put, ancestors first.
   virtual std::vector<Node*> chain(Node& node) const;
+  // Whether a node may be put, and then what hangs below it: not while its rows are being loaded.
+  virtual bool may_put(const Node& node) const { return node.loading.empty(); }
   // What of this node is neither stored nor on its way.
   virtual std::vector<Transfer> missing(const Node& node) const;
 

@@ -1,6 +1,14 @@
 #include "link/parts.h"
 
+#include "link/linker.h"
+
 namespace lockstep {
+
+std::unique_ptr<Linker> LinkParts::linker(const LinkerConfig& config, Device& device,
+                                          PoolGroup& pools, Store& store, EventSink& sink,
+                                          AllocationGate* gate) const {
+  return std::make_unique<Linker>(config, *this, device, pools, store, sink, gate);
+}
 
 std::unique_ptr<KeyScheme> LinkParts::key_scheme(Tokens page, RankId rank,
                                                  std::uint32_t ranks) const {

@@ -24,9 +24,17 @@
 
 namespace lockstep {
 
+struct LinkerConfig;
+class Linker;
+
 class LinkParts {
  public:
   virtual ~LinkParts() = default;
+
+  // The linker of these parts; see its constructor.
+  virtual std::unique_ptr<Linker> linker(const LinkerConfig& config, Device& device,
+                                         PoolGroup& pools, Store& store, EventSink& sink,
+                                         AllocationGate* gate) const;
 
   virtual std::unique_ptr<KeyScheme> key_scheme(Tokens page, RankId rank,
                                                 std::uint32_t ranks) const;

@@ -15,10 +15,13 @@ void point_at_tree(const Rank& rank, RequestState& request, Node& node, Pages fr
       if (has_swa) request.swa[page.index()] = n->swa[n->offset(page)];
     }
   }
-  // Below the locked window the tree may evict at any time, and no forward looks there.
+  // Below the locked window the tree may evict at any time, and no forward looks there; nor below
+  // the cursor.
   if (has_swa) {
-    const auto window = static_cast<std::ptrdiff_t>(rank.tree.window_of(node).begin.index());
-    std::fill(request.swa.begin(), request.swa.begin() + window, kTrapRow);
+    const Pages window = rank.tree.window_of(node).begin;
+    const Pages below = std::max(window, rank.geometry.pages(request.swa_cursor));
+    const std::size_t count = std::min(below.index(), request.swa.size());
+    std::fill_n(request.swa.begin(), count, kTrapRow);
   }
   request.own_from = node.end();
   request.swa_own_from = std::max(request.swa_own_from, node.end());

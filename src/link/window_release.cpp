@@ -15,14 +15,16 @@ void WindowRelease::run(RequestState& request, Tokens start) {
   const Pages keep_from = geometry.pages(bound);
   const Pages count =
       std::min(keep_from - request.swa_own_from, Pages{request.own_swa.size().value()});
-  if (count <= Pages{0}) return;
+  if (count > Pages{0}) give_back(request, count);
+}
 
+void WindowRelease::give_back(RequestState& request, Pages count) {
   OwnedRows gone = request.own_swa.take_front(Rows{count.value()});
   for (Pages page = request.swa_own_from; page < request.swa_own_from + count; ++page) {
     request.swa[page.index()] = kTrapRow;
   }
   request.swa_own_from += count;
-  request.swa_cursor = std::max(request.swa_cursor, geometry.tokens(request.swa_own_from));
+  request.swa_cursor = std::max(request.swa_cursor, rank_.geometry.tokens(request.swa_own_from));
   rank_.emit(request.id, RowsReleased{gone.rows(), request.swa_cursor});
   gone.release();
 }

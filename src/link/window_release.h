@@ -20,8 +20,9 @@ class WindowRelease {
  protected:
   // c: the oldest checkpoint that may still be donated; none: the first term alone.
   virtual std::optional<Tokens> oldest_donatable(const RequestState& request) const;
+  // The first `count` own pages leave the request and go back to the pool.
+  virtual void give_back(RequestState& request, Pages count);
 
- private:
   const Rank& rank_;
 };
 

@@ -23,6 +23,8 @@ class EvictionPolicy {
   virtual bool may_evict(const Node& node, Component component) const;
   // SWA only: whether this page's row may go with the node's others.
   virtual bool may_evict_page(const Node& node, std::size_t offset) const;
+  // Whether a state whose window has lost a row goes, too.
+  virtual bool loses_state(const Node& /*stranded*/) const { return true; }
   // Recency of a use at logical time `now`.
   virtual std::uint64_t stamp(std::uint64_t now) const { return now; }
 

@@ -47,7 +47,7 @@ struct Node {
   std::vector<std::uint8_t> swa_pending;
   bool state_pending = false;
 
-  bool detached = false;  // rolled back: out of the tree, kept only until its last ticket goes
+  bool detached = false;  // out of the tree, kept only until its last ticket goes
 
   std::vector<LoadId> loading;  // loads that still fill rows of this node
 

@@ -177,7 +177,6 @@ void RadixTree::merge(Node& node, const IncomingRows& incoming, std::optional<Lo
     }
     if (!geometry_.has_swa || page < incoming.swa_from) continue;
     const Row row = incoming.swa[(page - incoming.swa_from).index()];
-    if (row == kTrapRow) continue;
     if (node.swa[i] == kTrapRow) {
       adopt(Component::swa, node.swa, i, row, outcome.swa_adopted, outcome.swa_adopted_rows);
       filling = true;
@@ -231,14 +230,12 @@ LockTicket RadixTree::lock(RequestId request, Node& node, LockHolder holder, Pag
     }
     eviction_->refresh(*n);
   }
-  ++open_locks_;
   sink_.emit(rank_, request, LockTaken{cover.id, holder, node.id, swa, cover.mamba});
   return LockTicket(cover, *this);
 }
 
 void RadixTree::release(const LockCover& cover) {
   emit(LockReleased{cover.id});
-  --open_locks_;
   if (cover.mamba) --cover.node->state_locks;
   for (Node* n = cover.node; n != nullptr; n = n->parent) {
     --n->full_locks;
@@ -249,9 +246,10 @@ void RadixTree::release(const LockCover& cover) {
     if (!n->detached) eviction_->refresh(*n);
   }
   Node* attached = cover.node;
-  while (attached->detached) attached = attached->parent;
-  if (attached != cover.node) drop_unlocked_detached();
-  prune(attached);
+  while (attached->detached && attached->parent != nullptr) attached = attached->parent;
+  const bool in_tree = !attached->detached;
+  if (cover.node->detached) drop_unlocked_detached();
+  if (in_tree) prune(attached);
 }
 
 void RadixTree::drop_unlocked_detached() {
@@ -374,7 +372,8 @@ void RadixTree::drop_stranded_states(Node& node, const std::vector<PageRange>& l
   for (NodeId id : stranded) {
     // Dropping one may have pruned another.
     Node* n = find(id);
-    if (n != nullptr && n->has_state()) drop_state(*n, EvictionCause::cascade);
+    if (n != nullptr && n->has_state() && eviction_->loses_state(*n))
+      drop_state(*n, EvictionCause::cascade);
   }
 }
 
@@ -467,8 +466,12 @@ void RadixTree::take_out(Node& node, EvictionCause cause) {
   eviction_->forget(node);
   by_id_.erase(node.id);
   Node* parent = node.parent;
-  const PageHash first = node.hashes.front();
-  parent->children.erase(first);  // ends `node`
+  const auto place = parent->children.find(node.hashes.front());
+  std::unique_ptr<Node> owned = std::move(place->second);
+  parent->children.erase(place);
+  // Tickets keep the node, not the rows.
+  node.detached = true;
+  if (node.full_locks > 0) detached_.push_back(std::move(owned));
   eviction_->refresh(*parent);
 }
 
@@ -490,9 +493,12 @@ void RadixTree::report_evicted(const Node& node, Component component, PageRange 
 }
 
 void RadixTree::clear() {
-  CHECK("tree.clear.unlocked", open_locks_ == 0);
   for (auto& [hash, root] : roots_) clear_below(*root);
   for (auto& [hash, root] : roots_) by_id_.erase(root->id);
+  for (auto& [hash, root] : roots_) {
+    root->detached = true;
+    if (root->full_locks > 0) detached_.push_back(std::move(root));
+  }
   roots_.clear();
 }
 

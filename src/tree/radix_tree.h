@@ -37,7 +37,7 @@ struct IncomingRows {
   Pages full_from;                   // pages below are the tree's already
   std::span<const Row> full;         // pages [full_from, end)
   Pages swa_from;
-  std::span<const Row> swa;  // pages [swa_from, end), trap where there is none
+  std::span<const Row> swa;  // pages [swa_from, end)
   Row state = kTrapRow;
 };
 
@@ -111,7 +111,7 @@ class RadixTree : public LockReleaser {
   bool may_evict(const Node& node, Component component) const {
     return eviction_->may_evict(node, component);
   }
-  // Takes every node out. REQUIRES: no lock is open.
+  // Takes every node out; tickets that are still open keep their nodes, not the rows.
   void clear();
 
   // Roll-back (semantics 7). The top node of what a failed load created, `first_page` being the
@@ -167,11 +167,10 @@ class RadixTree : public LockReleaser {
   std::unique_ptr<NodeSplitter> splitter_;
   std::map<PageHash, std::unique_ptr<Node>> roots_;
   std::map<NodeId, Node*> by_id_;
-  std::vector<std::unique_ptr<Node>> detached_;  // tops of subtrees that were rolled back
+  std::vector<std::unique_ptr<Node>> detached_;  // tops of subtrees that left while locked
   std::uint64_t clock_ = 0;
   std::uint64_t next_node_ = 1;
   std::uint64_t next_lock_ = 1;
-  std::size_t open_locks_ = 0;
 };
 
 }  // namespace lockstep

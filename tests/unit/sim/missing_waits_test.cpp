@@ -1,116 +1,17 @@
-// A wait is left out on purpose, one at a time. H1 must be reported under every schedule, also
-// under one in which the bytes happen to be right, where no other judge sees anything.
+// A wait is left out by a planted defect, one at a time. H1 must be reported under every schedule,
+// also under one in which the bytes happen to be right, where no other judge sees anything.
 #include <algorithm>
 #include <set>
 #include <string>
 
 #include "catch.h"
 #include "core/random.h"
+#include "sim/defects/registry.h"
 #include "sim/world.h"
 
 namespace lockstep::sim {
 namespace {
 
-class CopyWaitsForNothing : public CowPhase {
- public:
-  using CowPhase::CowPhase;
-
- protected:
-  void wait_for_source(const RequestState&, LayerId, std::span<const LoadId>) override {}
-};
-
-// Which requests have queued a load of their own.
-using Loaders = std::shared_ptr<std::set<RequestId>>;
-
-class NotesLoaders : public CommitPhase {
- public:
-  NotesLoaders(const Rank& rank, const TransferPlanner& planner, LoadQueue& loads, Loaders loaders)
-      : CommitPhase(rank, planner, loads), loaders_(std::move(loaders)) {}
-
- protected:
-  std::vector<Transfer> keep_adopted(const RequestState& request, const InsertOutcome& inserted,
-                                     Tokens boundary) const override {
-    std::vector<Transfer> kept = CommitPhase::keep_adopted(request, inserted, boundary);
-    if (!kept.empty()) loaders_->insert(request.id);
-    return kept;
-  }
-
- private:
-  Loaders loaders_;
-};
-
-class CopyWaitsForOwnLoad : public CowPhase {
- public:
-  CopyWaitsForOwnLoad(const Rank& rank, LoadQueue& loads, Loaders loaders)
-      : CowPhase(rank, loads), loaders_(std::move(loaders)) {}
-
- protected:
-  void wait_for_source(const RequestState& request, LayerId layer,
-                       std::span<const LoadId> loads) override {
-    if (loaders_->contains(request.id)) CowPhase::wait_for_source(request, layer, loads);
-  }
-
- private:
-  Loaders loaders_;
-};
-
-// The host says that a layer has landed when its bytes have arrived from the store.
-class LayerSignalledEarly : public LoadQueue {
- public:
-  explicit LayerSignalledEarly(const Rank& rank) : LoadQueue(rank), device_(rank.device) {}
-
- protected:
-  void signal(Batch& batch, std::size_t layer) override {
-    if (batch.open[layer] == 0) device_.signal(batch.events[layer]);
-  }
-
- private:
-  Device& device_;
-};
-
-class FirstLoadSignalsForAll : public LoadQueue {
- public:
-  explicit FirstLoadSignalsForAll(const Rank& rank) : LoadQueue(rank), device_(rank.device) {}
-
- protected:
-  void signal(Batch& batch, std::size_t layer) override {
-    device_.record(StreamKind::load, batch.events[layer]);
-  }
-
- private:
-  Device& device_;
-};
-
-class LoadIsNotFenced : public LoadQueue {
- public:
-  using LoadQueue::LoadQueue;
-
- protected:
-  void order_behind_readers(const Batch&) override {}
-};
-
-struct CopyWaitsForNothingParts : LinkParts {
-  std::unique_ptr<CowPhase> cow_phase(const Rank& rank, LoadQueue& loads) const override {
-    return std::make_unique<CopyWaitsForNothing>(rank, loads);
-  }
-};
-// For one rank.
-struct CopyWaitsForOwnLoadParts : LinkParts {
-  std::unique_ptr<CommitPhase> commit_phase(const Rank& rank, const TransferPlanner& planner,
-                                            LoadQueue& loads) const override {
-    return std::make_unique<NotesLoaders>(rank, planner, loads, loaders);
-  }
-  std::unique_ptr<CowPhase> cow_phase(const Rank& rank, LoadQueue& loads) const override {
-    return std::make_unique<CopyWaitsForOwnLoad>(rank, loads, loaders);
-  }
-  Loaders loaders = std::make_shared<std::set<RequestId>>();
-};
-template <class Queue>
-struct LoadParts : LinkParts {
-  std::unique_ptr<LoadQueue> load_queue(const Rank& rank) const override {
-    return std::make_unique<Queue>(rank);
-  }
-};
 std::vector<TokenId> random_tokens(std::size_t count, std::uint64_t seed) {
   SplitMix64 random(seed);
   std::vector<TokenId> tokens;
@@ -144,7 +45,7 @@ Found found(const RunResult& result) {
 struct Story {
   std::unique_ptr<World> world;
 
-  Story(std::unique_ptr<LinkParts> parts, ScheduleMode mode, std::uint64_t seed,
+  Story(std::unique_ptr<engine::Parts> parts, ScheduleMode mode, std::uint64_t seed,
         Rows full_pages = Rows{96}) {
     WorldConfig config;
     config.cache.page = Tokens{16};
@@ -170,16 +71,16 @@ struct Story {
 
 // Runs `tell` under fifo and under fixed priorities with several seeds. Each run must report H1
 // between the two operations, and at least one run must report nothing else.
-template <class Parts, class Tell>
-void reports_a_race(Tell tell, const std::string& one, const std::string& other,
-                    Rows full_pages = Rows{96}) {
+template <class Tell>
+void reports_a_race(const std::string& defect, Tell tell, const std::string& one,
+                    const std::string& other, Rows full_pages = Rows{96}) {
   bool lucky = false;
   for (ScheduleMode mode : {ScheduleMode::fifo, ScheduleMode::priority, ScheduleMode::random}) {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-      const Story sound(std::make_unique<LinkParts>(), mode, seed, full_pages);
+      const Story sound(std::make_unique<engine::Parts>(), mode, seed, full_pages);
       tell(sound);
       REQUIRE(sound.end().invariants.empty());
-      const Story broken(std::make_unique<Parts>(), mode, seed, full_pages);
+      const Story broken(make_parts(std::vector{defect}).value(), mode, seed, full_pages);
       tell(broken);
       const Found result = broken.end();
       CAPTURE(mode, seed, result.races);
@@ -246,24 +147,24 @@ void restore_into_evicted(const Story& story) {
 }
 
 TEST_CASE("H1: the copy does not wait for the load that fills its source") {
-  reports_a_race<CopyWaitsForNothingParts>(restore, "load.layer", "cow.copy");
+  reports_a_race("cow.no_wait", restore, "load.layer", "cow.copy");
 }
 
 TEST_CASE("H1: the copy waits for the request's own load only") {
-  reports_a_race<CopyWaitsForOwnLoadParts>(restore_and_share, "load.layer", "cow.copy");
+  reports_a_race("cow.own_load_only", restore_and_share, "load.layer", "cow.copy");
 }
 
 TEST_CASE("H1: a layer is signalled before its bytes are in the rows") {
-  reports_a_race<LoadParts<LayerSignalledEarly>>(restore, "load.layer", "forward.layer");
+  reports_a_race("load.event_before_bytes", restore, "load.layer", "forward.layer");
 }
 
 TEST_CASE("H1: a batch is complete when its first load is") {
-  reports_a_race<LoadParts<FirstLoadSignalsForAll>>(restore_two, "load.layer", "forward.layer");
+  reports_a_race("load.first_done_is_done", restore_two, "load.layer", "forward.layer");
 }
 
 TEST_CASE("H1: a load is not fenced behind the last use of the rows that it fills") {
-  reports_a_race<LoadParts<LoadIsNotFenced>>(restore_into_evicted, "pool.poison", "load.layer",
-                                             Rows{12});
+  reports_a_race("load.overwrites_reader", restore_into_evicted, "pool.poison", "load.layer",
+                 Rows{12});
 }
 
 }  // namespace

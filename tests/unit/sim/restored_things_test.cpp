@@ -71,7 +71,7 @@ class TakesEarlierState : public CommitPhase {
   }
 };
 
-struct LosesRowsParts : LinkParts {
+struct LosesRowsParts : engine::Parts {
   explicit LosesRowsParts(Component component) : lost(component) {}
   std::unique_ptr<CommitPhase> commit_phase(const Rank& rank, const TransferPlanner& planner,
                                             LoadQueue& loads) const override {
@@ -80,7 +80,7 @@ struct LosesRowsParts : LinkParts {
   Component lost;
 };
 
-struct CopiesOnePartParts : LinkParts {
+struct CopiesOnePartParts : engine::Parts {
   explicit CopiesOnePartParts(Part part) : kept(part) {}
   std::unique_ptr<CowPhase> cow_phase(const Rank& rank, LoadQueue& loads) const override {
     return std::make_unique<CopiesOnePart>(rank, loads, kept);
@@ -88,7 +88,7 @@ struct CopiesOnePartParts : LinkParts {
   Part kept;
 };
 
-struct TakesEarlierStateParts : LinkParts {
+struct TakesEarlierStateParts : engine::Parts {
   std::unique_ptr<CommitPhase> commit_phase(const Rank& rank, const TransferPlanner& planner,
                                             LoadQueue& loads) const override {
     return std::make_unique<TakesEarlierState>(rank, planner, loads);
@@ -105,7 +105,7 @@ std::vector<TokenId> random_tokens(std::size_t count, std::uint64_t seed) {
 }
 
 // `flush`: the second turn restores from the store; otherwise it is a device hit.
-std::set<std::string> violated(std::unique_ptr<LinkParts> parts, bool flush) {
+std::set<std::string> violated(std::unique_ptr<engine::Parts> parts, bool flush) {
   WorldConfig config;
   config.cache.page = Tokens{16};
   config.cache.track_interval = Tokens{16};
@@ -131,8 +131,8 @@ std::set<std::string> violated(std::unique_ptr<LinkParts> parts, bool flush) {
 }
 
 TEST_CASE("nothing is taken away, nothing is reported") {
-  REQUIRE(violated(std::make_unique<LinkParts>(), true).empty());
-  REQUIRE(violated(std::make_unique<LinkParts>(), false).empty());
+  REQUIRE(violated(std::make_unique<engine::Parts>(), true).empty());
+  REQUIRE(violated(std::make_unique<engine::Parts>(), false).empty());
 }
 
 TEST_CASE("a FULL page that was not restored is reported") {

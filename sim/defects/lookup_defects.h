@@ -1,0 +1,12 @@
+// Defects of LOOKUP.
+#pragma once
+
+#include <span>
+
+#include "sim/defects/defect.h"
+
+namespace lockstep::sim::defects {
+
+std::span<const Defect> lookup_defects();
+
+}  // namespace lockstep::sim::defects
