@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <utility>
 
 #include "link/stored_flags.h"
 #include "sim/defects/parts_with.h"
@@ -48,15 +50,28 @@ class BeforeWrittenParts : public WithExecutor<EventBeforeForward> {
   }
 };
 
-// The INSERT of a load starts an OFFLOAD, like any other.
+// The INSERT of a load starts an OFFLOAD, like any other, when the first bytes have come.
 class OffloadsWhatItLoads : public Linker {
  public:
   using Linker::Linker;
 
   void commit_load(RequestId id, Tokens boundary) override {
     Linker::commit_load(id, boundary);
-    offload(state(id));
+    loading_.insert(id);
   }
+  void pump() override {
+    Linker::pump();
+    for (RequestId id : std::exchange(loading_, {})) offload(state(id));
+  }
+
+ protected:
+  void give_back(RequestState& request) override {
+    loading_.erase(request.id);
+    Linker::give_back(request);
+  }
+
+ private:
+  std::set<RequestId> loading_;
 };
 
 class PutsWhatLoads : public OffloadPhase {
