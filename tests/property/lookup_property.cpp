@@ -101,7 +101,7 @@ std::vector<Tokens> by_the_linker(const Case& drawn) {
   testing::AnsweringStore store(std::move(there));
   const CacheConfig config;
   const Rank rank{RankId{0}, drawn.geometry, config, device, pools, tree, store, keys, events};
-  LookupPhase(rank).run(request, drawn.length);
+  LookupPhase(rank).run(request, tokens);
   return request.restorable;
 }
 
