@@ -29,17 +29,30 @@ Json finding_json(const WrittenFinding& finding) {
                       {"file", finding.file.empty() ? Json() : Json(finding.file)}};
 }
 
-std::vector<std::string> missed_points(const sim::CampaignSummary& summary) {
+using Points = std::map<std::string, std::int64_t>;
+
+const Points& points_of(const FuzzReport& report) {
+  return report.exhaustive ? report.exhaustive->sometimes : report.summary.sometimes;
+}
+
+std::vector<std::string> missed_points(const Points& reached) {
   std::vector<std::string> missed;
   for (std::size_t i = 0; i < sim::kSometimesCount; ++i) {
     const std::string point(name(static_cast<sim::Sometimes>(i)));
-    if (!summary.sometimes.contains(point)) missed.push_back(point);
+    if (!reached.contains(point)) missed.push_back(point);
   }
   return missed;
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void add_points(Json::Object& json, const Points& reached) {
+  json.push_back({"sometimes", counts_json(reached)});
+  Json::Array missed;
+  for (const std::string& point : missed_points(reached)) missed.push_back(point);
+  json.push_back({"never", std::move(missed)});
 }
 
 std::string findings_text(const FuzzReport& report) {
@@ -51,6 +64,28 @@ std::string findings_text(const FuzzReport& report) {
     text += fmt::format("  {} steps after {} executions: lockstep run '{}'\n", finding.steps,
                         finding.executions, finding.file);
   }
+  return text;
+}
+
+std::uint64_t pairs_together(const sim::CampaignSummary& summary) {
+  return sim::CampaignSummary::pairs() - summary.pairs_apart().size();
+}
+
+std::string pair_text(const std::pair<sim::Feature, sim::Feature>& pair) {
+  return fmt::format("{} x {}", name(pair.first), name(pair.second));
+}
+
+std::string features_text(const sim::CampaignSummary& summary) {
+  std::vector<std::vector<std::string>> rows{{"feature", "seeds"}};
+  for (std::size_t i = 0; i < sim::kFeatureCount; ++i) {
+    rows.push_back(
+        {std::string(name(static_cast<sim::Feature>(i))), std::to_string(summary.features[i])});
+  }
+  std::string text = "\n" + aligned_table(rows, {false, true});
+  const std::uint64_t all = sim::CampaignSummary::pairs();
+  text += fmt::format("\n{} of {} pairs of features ran together ({:.1f} %)\n",
+                      pairs_together(summary), all, share(pairs_together(summary), all));
+  for (const auto& pair : summary.pairs_apart()) text += "apart: " + pair_text(pair) + "\n";
   return text;
 }
 
@@ -80,27 +115,17 @@ std::string fuzz_text(const FuzzReport& report) {
   return text;
 }
 
-std::string coverage_text(const sim::CampaignSummary& summary) {
+std::string coverage_text(const FuzzReport& report) {
+  const auto& reached = points_of(report);
   std::vector<std::vector<std::string>> rows{{"sometimes", "count"}};
-  for (const auto& [point, count] : summary.sometimes) {
-    rows.push_back({point, std::to_string(count)});
-  }
-  const std::vector<std::string> missed = missed_points(summary);
+  for (const auto& [point, count] : reached) rows.push_back({point, std::to_string(count)});
+  const std::vector<std::string> missed = missed_points(reached);
   std::string text = aligned_table(rows, {false, true});
   text += fmt::format("\n{} of {} points reached\n", sim::kSometimesCount - missed.size(),
                       sim::kSometimesCount);
   for (const std::string& point : missed) text += "never: " + point + "\n";
-
-  rows = {{"feature", "seeds"}};
-  for (std::size_t i = 0; i < sim::kFeatureCount; ++i) {
-    rows.push_back(
-        {std::string(name(static_cast<sim::Feature>(i))), std::to_string(summary.features[i])});
-  }
-  text += "\n" + aligned_table(rows, {false, true});
-  text += fmt::format("\n{} of {} pairs of features ran together ({:.1f} %)\n",
-                      summary.pairs_together(), sim::CampaignSummary::pairs(),
-                      share(summary.pairs_together(), sim::CampaignSummary::pairs()));
-  return text;
+  // All sequences of the small scope have the same few features.
+  return report.exhaustive ? text : text + features_text(report.summary);
 }
 
 sim::Json fuzz_json(const FuzzReport& report) {
@@ -116,20 +141,23 @@ sim::Json fuzz_json(const FuzzReport& report) {
                                             {"with_fault", all.with_fault},
                                             {"events", all.events},
                                             {"commits_verified", all.commits_verified}}});
+    add_points(json, all.sometimes);
     return Json(std::move(json));
   }
   json.push_back({"figures", Json::Object{{"seeds", summary.seeds},
                                           {"doubled", summary.doubled},
                                           {"events", summary.events},
+                                          {"most_events", summary.most_events},
                                           {"commits_verified", summary.commits_verified},
                                           {"tokens_verified", summary.tokens_verified},
-                                          {"feature_pairs", summary.pairs_together()},
+                                          {"digest", digest_text(summary.digest.value())},
+                                          {"feature_pairs", pairs_together(summary)},
                                           {"all_feature_pairs", sim::CampaignSummary::pairs()}}});
   json.push_back({"faults_injected", counts_json(summary.faults_injected)});
-  json.push_back({"sometimes", counts_json(summary.sometimes)});
-  Json::Array missed;
-  for (const std::string& point : missed_points(summary)) missed.push_back(point);
-  json.push_back({"never", std::move(missed)});
+  add_points(json, summary.sometimes);
+  Json::Array apart;
+  for (const auto& pair : summary.pairs_apart()) apart.push_back(pair_text(pair));
+  json.push_back({"apart", std::move(apart)});
   return Json(std::move(json));
 }
 

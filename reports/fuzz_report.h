@@ -32,8 +32,8 @@ struct FuzzReport {
 
 // Lines for a person: findings with the command that replays each, then figures.
 std::string fuzz_text(const FuzzReport& report);
-// Sometimes-points with their counts, those that were not reached, and features.
-std::string coverage_text(const sim::CampaignSummary& summary);
+// Sometimes-points with their counts, those that were not reached, and, of seeds, features.
+std::string coverage_text(const FuzzReport& report);
 // All but the wall time, so that it does not depend on the machine.
 sim::Json fuzz_json(const FuzzReport& report);
 

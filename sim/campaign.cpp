@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/parallel.h"
-#include "sim/scenario_run.h"
 
 namespace lockstep::sim {
 
@@ -15,6 +14,7 @@ constexpr std::uint64_t kDoubledEvery = 16;
 constexpr std::size_t kBatchPerJob = 64;
 
 struct SeedOutcome {
+  std::uint64_t seed = 0;
   FeatureSet features;
   RunResult result;
   bool doubled = false;
@@ -23,25 +23,29 @@ struct SeedOutcome {
 
 SeedOutcome run_seed(const CampaignOptions& options, std::uint64_t seed) {
   SeedOutcome outcome;
+  outcome.seed = seed;
   const Scenario scenario = campaign_scenario(options, seed);
   outcome.features = features_of(scenario);
-  RunOptions run;
-  run.stop_at_first = true;
-  Result<RunResult> result = run_scenario(scenario, run);
+  outcome.doubled = seed % kDoubledEvery == 0;
+  const auto run = [&](Observer* observer) {
+    RunOptions run_options;
+    run_options.stop_at_first = true;
+    run_options.most_events = kEndlessEvents;
+    run_options.observer = observer;
+    return options.run(scenario, run_options);
+  };
+  EventRecorder recorder;
+  Result<RunResult> result = run(outcome.doubled ? &recorder : nullptr);
   if (!result) {
-    outcome.finding = Finding{seed, scenario, {}, result.error()};
+    outcome.finding = Finding{seed, scenario, {}, result.error(), {}};
     return outcome;
   }
   outcome.result = std::move(result).value();
   if (!outcome.result.pass()) {
-    outcome.finding = Finding{seed, scenario, outcome.result.violations.front(), {}};
-    return outcome;
-  }
-  outcome.doubled = seed % kDoubledEvery == 0;
-  if (!outcome.doubled) return outcome;
-  const Result<RunResult> second = run_scenario(scenario, run);
-  if (!second || second->digest != outcome.result.digest) {
-    outcome.finding = Finding{seed, scenario, {}, {}};
+    outcome.finding = Finding{seed, scenario, outcome.result.violations.front(), {}, {}};
+  } else if (outcome.doubled) {
+    auto difference = find_difference(outcome.result, recorder, run, options.describe);
+    if (difference) outcome.finding = Finding{seed, scenario, {}, {}, std::move(difference)};
   }
   return outcome;
 }
@@ -49,7 +53,10 @@ SeedOutcome run_seed(const CampaignOptions& options, std::uint64_t seed) {
 void merge(SeedOutcome outcome, CampaignSummary& summary) {
   ++summary.seeds;
   summary.doubled += outcome.doubled ? 1 : 0;
+  summary.digest.fold(outcome.seed);
+  summary.digest.fold(outcome.result.digest);
   summary.events += outcome.result.events;
+  summary.most_events = std::max(summary.most_events, outcome.result.events);
   summary.commits_verified += outcome.result.counters["commits_verified"];
   summary.tokens_verified += outcome.result.counters["tokens_verified"];
   for (const auto& [action, times] : outcome.result.faults_injected) {
@@ -72,6 +79,17 @@ std::vector<SeedOutcome> run_batch(const CampaignOptions& options,
   return outcomes;
 }
 
+template <class Visit>
+void for_each_pair(const Visit& visit) {
+  for (std::size_t i = 0; i < kFeatureCount; ++i) {
+    for (std::size_t j = i + 1; j < kFeatureCount; ++j) {
+      const auto one = static_cast<Feature>(i);
+      const auto other = static_cast<Feature>(j);
+      if (!exclude_each_other(one, other)) visit(one, other);
+    }
+  }
+}
+
 }  // namespace
 
 std::string Finding::invariant() const {
@@ -79,14 +97,18 @@ std::string Finding::invariant() const {
   return first ? first->invariant : "determinism";
 }
 
-std::uint64_t CampaignSummary::pairs_together() const {
-  std::uint64_t ordered = 0;
-  for (std::size_t i = 0; i < kFeatureCount; ++i) {
-    FeatureSet others = together[i];
-    others.reset(i);
-    ordered += others.count();
-  }
-  return ordered / 2;
+std::vector<std::pair<Feature, Feature>> CampaignSummary::pairs_apart() const {
+  std::vector<std::pair<Feature, Feature>> apart;
+  for_each_pair([&](Feature one, Feature other) {
+    if (!has(together[static_cast<std::size_t>(one)], other)) apart.emplace_back(one, other);
+  });
+  return apart;
+}
+
+std::uint64_t CampaignSummary::pairs() {
+  std::uint64_t count = 0;
+  for_each_pair([&](Feature, Feature) { ++count; });
+  return count;
 }
 
 Scenario campaign_scenario(const CampaignOptions& options, std::uint64_t seed) {

@@ -11,11 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/result.h"
 #include "oracle/verdict.h"
+#include "sim/determinism.h"
 #include "sim/features.h"
 #include "sim/generate.h"
 #include "sim/result.h"
+#include "sim/scenario_run.h"
 
 namespace lockstep::sim {
 
@@ -29,6 +32,10 @@ struct CampaignOptions {
   std::size_t jobs = 1;
   std::uint64_t most_findings = 10;  // after which the campaign ends
   std::vector<std::string> defects;  // planted in every run
+  // What a finding says of an event in which two runs of a seed differ.
+  DescribeEvent describe = [](const Event& event) { return std::string(event_name(event.body)); };
+  // What runs a scenario, in place of run_scenario().
+  std::function<Result<RunResult>(const Scenario&, const RunOptions&)> run = run_scenario;
   std::function<bool()> time_is_up;  // asked between batches; may be null
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
@@ -36,16 +43,19 @@ struct CampaignOptions {
 // One seed that failed.
 struct Finding {
   std::uint64_t seed = 0;
-  Scenario scenario;                       // as generated
-  std::optional<oracle::Violation> first;  // none: two runs had different digests
-  std::optional<Error> refusal;            // or the world refused it
-  std::string invariant() const;           // of the violation; "determinism", "refused"
+  Scenario scenario;  // as generated
+  std::optional<oracle::Violation> first;
+  std::optional<Error> refusal;           // or the world refused it
+  std::optional<std::string> difference;  // or two runs differed: where
+  std::string invariant() const;          // of the violation; "determinism", "refused"
 };
 
 struct CampaignSummary {
   std::uint64_t seeds = 0;
   std::uint64_t doubled = 0;  // of them, run twice and compared
+  RunDigest digest;           // folds each seed and the digest of its run
   std::uint64_t events = 0;
+  std::uint64_t most_events = 0;  // of one seed
   std::int64_t commits_verified = 0;
   std::int64_t tokens_verified = 0;
   std::map<std::string, std::int64_t> faults_injected;
@@ -54,9 +64,9 @@ struct CampaignSummary {
   std::array<FeatureSet, kFeatureCount> together{};  // of each feature, those that ran with it
   std::vector<Finding> findings;
 
-  // Pairs of features that ran together, of all pairs.
-  std::uint64_t pairs_together() const;
-  static constexpr std::uint64_t pairs() { return kFeatureCount * (kFeatureCount - 1) / 2; }
+  // Of all pairs of features that do not exclude each other, those that never ran together.
+  std::vector<std::pair<Feature, Feature>> pairs_apart() const;
+  static std::uint64_t pairs();
 };
 
 // The scenario of one seed of the campaign.

@@ -1,6 +1,7 @@
 #include "sim/coverage.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace lockstep::sim {
 
@@ -31,12 +32,13 @@ constexpr std::array<std::string_view, kSometimesCount> kNames{"commit without a
                                                                "abort of mamba",
                                                                "load short of full pages",
                                                                "load short of swa pages",
-                                                               "load short of state slots",
-                                                               "short of a private slot",
                                                                "short of a tracking slot",
                                                                "forward short of full pages",
                                                                "forward short of swa pages",
-                                                               "allocation refused by a fault",
+                                                               "pages refused by a fault",
+                                                               "state target refused by a fault",
+                                                               "private slot refused by a fault",
+                                                               "tracking refused by a fault",
                                                                "node split",
                                                                "node split by a load",
                                                                "node split while it is put",
@@ -59,10 +61,12 @@ constexpr std::array<std::string_view, kSometimesCount> kNames{"commit without a
                                                                "offload fails",
                                                                "offload of a state alone",
                                                                "offload of window pages alone",
+                                                               "pool shrinks",
                                                                "put refused for lack of room",
                                                                "put of what is there",
                                                                "object lost",
                                                                "store restarted empty",
+                                                               "store denies what it has",
                                                                "prefill and decode in one forward",
                                                                "several requests in one forward",
                                                                "two checkpoints in one forward",
@@ -70,21 +74,34 @@ constexpr std::array<std::string_view, kSometimesCount> kNames{"commit without a
                                                                "copy of a state",
                                                                "slot cleared"};
 
-Sometimes point_of(const AllocationFailed& failed) {
+Sometimes refused_point(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::state_target:
+      return Sometimes::refused_state_target;
+    case Purpose::private_slot:
+      return Sometimes::refused_private_slot;
+    case Purpose::tracking:
+      return Sometimes::refused_tracking;
+    default:
+      return Sometimes::refused_pages;
+  }
+}
+
+// That a state target or a private slot is not to be had without a fault is no point: admission
+// has counted both right before, and what comes between can only free slots. None: one of those.
+std::optional<Sometimes> point_of(const AllocationFailed& failed) {
+  if (failed.injected) return refused_point(failed.purpose);
   const bool full = failed.component == Component::full;
   switch (failed.purpose) {
     case Purpose::load:
       return full ? Sometimes::short_full_load : Sometimes::short_swa_load;
-    case Purpose::state_target:
-      return Sometimes::short_state_target;
-    case Purpose::private_slot:
-      return Sometimes::short_private_slot;
     case Purpose::tracking:
       return Sometimes::short_tracking;
     case Purpose::forward:
-      break;
+      return full ? Sometimes::short_full_forward : Sometimes::short_swa_forward;
+    default:
+      return std::nullopt;
   }
-  return full ? Sometimes::short_full_forward : Sometimes::short_swa_forward;
 }
 
 Sometimes point_of(Component evicted) {
@@ -183,7 +200,7 @@ void Coverage::on(const Event&, const GaveUp& gave_up) {
 }
 
 void Coverage::on(const Event&, const AllocationFailed& failed) {
-  hit(failed.injected ? Sometimes::refused_allocation : point_of(failed));
+  if (const auto point = point_of(failed)) hit(*point);
 }
 
 void Coverage::on(const Event&, const LoadAborted& aborted) {
@@ -265,7 +282,15 @@ void Coverage::on(const Event&, const StoreCleared&) {
   hit(Sometimes::store_cleared);
 }
 
+void Coverage::on(const Event&, const FalseAnswer&) {
+  hit(Sometimes::false_answer);
+}
+
 // ---------------------------------------------------------------- forwards and tree
+
+void Coverage::on(const Event&, const RowsWithdrawn&) {
+  hit(Sometimes::pool_shrinks);
+}
 
 void Coverage::on(const Event&, const CopyExecuted&) {
   hit(Sometimes::copy_executed);

@@ -44,12 +44,13 @@ enum class Sometimes {
   abort_mamba,
   short_full_load,
   short_swa_load,
-  short_state_target,
-  short_private_slot,
   short_tracking,
   short_full_forward,
   short_swa_forward,
-  refused_allocation,
+  refused_pages,
+  refused_state_target,
+  refused_private_slot,
+  refused_tracking,
   split,
   split_by_load,
   split_while_offloading,
@@ -72,10 +73,12 @@ enum class Sometimes {
   offload_fails,
   offload_state_only,
   offload_swa_only,
+  pool_shrinks,
   put_refused,
   put_again,
   store_removed,
   store_cleared,
+  false_answer,
   forward_mixed,
   forward_several,
   two_snapshots,
@@ -129,6 +132,8 @@ class Coverage : public Observer {
   void on(const Event& event, const StorePut& put);
   void on(const Event& event, const StoreRemoved&);
   void on(const Event& event, const StoreCleared&);
+  void on(const Event& event, const FalseAnswer&);
+  void on(const Event& event, const RowsWithdrawn&);
 
   std::array<std::int64_t, kSometimesCount> counts_{};
   std::set<RequestId> running_;    // committed on rank 0

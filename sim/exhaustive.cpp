@@ -210,6 +210,7 @@ class Explorer {
     results_.assign(scenarios.size(), Error{});
     RunOptions options;
     options.stop_at_first = true;
+    options.most_events = kEndlessEvents;
     for_each_parallel(scenarios.size(), options_.jobs,
                       [&](std::size_t i) { results_[i] = run_scenario(scenarios[i], options); });
   }
@@ -217,14 +218,15 @@ class Explorer {
   void judge(const Scenario& scenario, const Result<RunResult>& result) {
     if (full()) return;
     if (!result) {
-      summary_.findings.push_back({summary_.sequences, scenario, {}, result.error()});
+      summary_.findings.push_back({summary_.sequences, scenario, {}, result.error(), {}});
       return;
     }
     summary_.events += result->events;
+    for (const auto& [point, times] : result->sometimes) summary_.sometimes[point] += times;
     summary_.commits_verified += result->counters.at("commits_verified");
     if (!result->pass()) {
       summary_.findings.push_back(
-          {summary_.sequences, scenario, result->violations.front(), std::nullopt});
+          {summary_.sequences, scenario, result->violations.front(), {}, {}});
     }
   }
 

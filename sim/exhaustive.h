@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct ExhaustiveSummary {
   std::uint64_t with_fault = 0;  // runs in which the fault fired
   std::uint64_t events = 0;
   std::int64_t commits_verified = 0;
+  std::map<std::string, std::int64_t> sometimes;
   std::vector<Finding> findings;  // their seed is the number of the sequence
 };
 

@@ -1,6 +1,7 @@
 #include "sim/features.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "model/config.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, kFeatureCount> kNames{"shared prompts",
                                                              "repeated prompt",
+                                                             "conversation",
                                                              "fork",
                                                              "extra key",
                                                              "cache salt",
@@ -23,11 +25,15 @@ constexpr std::array<std::string_view, kFeatureCount> kNames{"shared prompts",
                                                              "evict store",
                                                              "restart engine",
                                                              "restart store",
+                                                             "restart changed",
                                                              "fault load",
                                                              "fault offload",
                                                              "fault alloc",
                                                              "fault lookup",
                                                              "fault event",
+                                                             "fault evict",
+                                                             "fault shrink",
+                                                             "fault restart",
                                                              "many ranks",
                                                              "many running",
                                                              "tight full",
@@ -57,8 +63,12 @@ void set(FeatureSet& features, Feature feature, bool on = true) {
   if (on) features.set(static_cast<std::size_t>(feature));
 }
 
-Feature feature_of(FaultPhase phase) {
-  switch (phase) {
+Feature feature_of(const FaultSpec& fault) {
+  const std::string& kind = fault.action.kind;
+  if (kind == "evict") return Feature::fault_evict;
+  if (kind == "shrink") return Feature::fault_shrink;
+  if (kind == "restart") return Feature::fault_restart;
+  switch (fault.on) {
     case FaultPhase::load:
       return Feature::fault_load;
     case FaultPhase::offload:
@@ -107,6 +117,7 @@ class StepFeatures {
   void operator()(const RestartStep& step) {
     set(features_, Feature::restart_engine, step.engine);
     set(features_, Feature::restart_store, step.store);
+    set(features_, Feature::restart_changed, step.model.has_value() || step.cache.has_value());
   }
   void operator()(const PickStep& step) {
     if (step.of) set(features_, feature_of(*step.of));
@@ -170,14 +181,28 @@ std::string_view name(Feature feature) {
   return kNames[static_cast<std::size_t>(feature)];
 }
 
+bool exclude_each_other(Feature one, Feature other) {
+  constexpr std::array kExclusive{
+      // Without a window its pages cannot be few, and no page is longer than it.
+      std::pair{Feature::no_swa, Feature::tight_swa},
+      std::pair{Feature::no_swa, Feature::page_over_window},
+      // Without states their slots cannot be few, and their grid is the page.
+      std::pair{Feature::no_recurrence, Feature::tight_mamba},
+      std::pair{Feature::no_recurrence, Feature::grid_over_page}};
+  return std::ranges::any_of(kExclusive, [&](const auto& pair) {
+    return pair == std::pair{one, other} || pair == std::pair{other, one};
+  });
+}
+
 FeatureSet features_of(const Scenario& scenario) {
   FeatureSet features;
   for (const auto& [prompt, spec] : scenario.prompts) {
-    set(features, Feature::shared_prompts, spec.from.has_value() || spec.output_of.has_value());
+    set(features, Feature::shared_prompts, spec.from.has_value());
+    set(features, Feature::conversation, spec.output_of.has_value());
   }
   StepFeatures of_step(features);
   for (const Step& step : scenario.steps) std::visit(of_step, step);
-  for (const FaultSpec& fault : scenario.faults) set(features, feature_of(fault.on));
+  for (const FaultSpec& fault : scenario.faults) set(features, feature_of(fault));
   add_policies(scenario, features);
   if (const auto geometry = geometry_of(scenario)) add_sizes(scenario, *geometry, features);
   return features;

@@ -14,6 +14,7 @@ namespace lockstep::sim {
 enum class Feature {
   shared_prompts,   // one prompt begins with a part of another
   repeated_prompt,  // two requests have the same prompt
+  conversation,     // a prompt begins with all that a request said
   fork,
   extra_key,
   cache_salt,
@@ -25,11 +26,15 @@ enum class Feature {
   evict_store,
   restart_engine,
   restart_store,
+  restart_changed,  // the engine comes back with another cache or model
   fault_load,
   fault_offload,
   fault_alloc,
   fault_lookup,
-  fault_event,
+  fault_event,  // cancel, retract or flush, right after an event
+  fault_evict,  // between two phases
+  fault_shrink,
+  fault_restart,  // between two steps
   many_ranks,
   many_running,
   tight_full,
@@ -59,6 +64,9 @@ inline bool has(const FeatureSet& set, Feature feature) {
 }
 
 std::string_view name(Feature feature);
+
+// No scenario has both, by what the two mean.
+bool exclude_each_other(Feature one, Feature other);
 
 // Read off the scenario, so that it holds for written ones too. "Tight" pools are those that cannot
 // hold twice what the largest request needs.

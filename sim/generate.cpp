@@ -153,7 +153,8 @@ std::vector<std::string_view> profile_names() {
 
 RandomSources RandomSources::of(std::uint64_t seed) {
   return {substream(seed, "generate.features"), substream(seed, "generate.sizes"),
-          substream(seed, "generate.workload"), substream(seed, "generate.faults")};
+          substream(seed, "generate.workload"), substream(seed, "generate.faults"),
+          substream(seed, "generate.restarts")};
 }
 
 Scenario generate(const GeneratorOptions& options, std::uint64_t seed) {
@@ -172,6 +173,7 @@ Scenario generate(const GeneratorOptions& options, std::uint64_t seed,
   sizes.draw_policies(scenario);
   draw_workload(features, options.profile, Draw(sources.workload), scenario);
   sizes.draw_pools(scenario, needs_of(scenario));
+  draw_restarts(features, Draw(sources.restarts), scenario);
   draw_faults(features, Draw(sources.faults), scenario);
   return scenario;
 }

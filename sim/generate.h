@@ -35,6 +35,7 @@ struct RandomSources {
   SplitMix64 sizes;
   SplitMix64 workload;
   SplitMix64 faults;
+  SplitMix64 restarts;
   static RandomSources of(std::uint64_t seed);
 };
 

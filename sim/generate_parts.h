@@ -18,6 +18,10 @@ Needs needs_of(const Scenario& scenario);
 // Prompts and steps. REQUIRES: model, page and grid of `scenario` are set.
 void draw_workload(const FeatureSet& features, Profile profile, Draw draw, Scenario& scenario);
 
+// Other sizes, policies or models for the engine to come back with. REQUIRES: all else but faults
+// is drawn.
+void draw_restarts(const FeatureSet& features, Draw draw, Scenario& scenario);
+
 // Faults at two levels of rarity: which sites exist at all, then when each fires. REQUIRES: the
 // steps are drawn.
 void draw_faults(const FeatureSet& features, Draw draw, Scenario& scenario);

@@ -35,7 +35,7 @@ class Workload {
 
  private:
   using Action = void (Workload::*)();
-  static const std::array<std::pair<Feature, Action>, 9> kActions;
+  static const std::array<std::pair<Feature, Action>, 10> kActions;
 
   void act() {
     if (actions_.empty() || draw_.one_in(2)) return submit();
@@ -49,6 +49,8 @@ class Workload {
         return;  // the next action comes in the same step
       case 1:
         run.idle = true;
+        // Who is held does not end.
+        if (!wants(Feature::hold)) ended_ = requests_;
         break;
       default:
         run.steps = 1 + draw_.logarithmic(4);
@@ -60,11 +62,16 @@ class Workload {
     RunStep run;
     run.drain = true;
     scenario_.steps.emplace_back(run);
+    ended_ = requests_;
   }
 
   void restore_undisturbed() {
     scenario_.steps.emplace_back(FlushStep{});
-    submit_prompt(draw_.of(prompts_));
+    if (wants(Feature::conversation)) {
+      submit();
+    } else {
+      submit_prompt(draw_.of(prompts_));
+    }
     drain();
   }
 
@@ -78,7 +85,7 @@ class Workload {
 
   void submit_prompt(const std::string& prompt) {
     SubmitStep step;
-    step.request = "r" + std::to_string(++requests_);
+    step.request = request_name(++requests_);
     step.prompt = prompt;
     step.decode = Tokens{1 + draw_.logarithmic(draw_.one_in(4) ? 6 : 3)};
     static const std::vector<std::string> kKeys{"a", "b", ""};
@@ -87,15 +94,36 @@ class Workload {
     scenario_.steps.emplace_back(step);
   }
 
+  static std::string request_name(std::uint64_t number) { return "r" + std::to_string(number); }
+
   void new_prompt() {
     PromptSpec prompt;
+    const bool goes_on = wants(Feature::conversation) && ended_ > 0 && draw_.one_in(2);
     const bool shares = wants(Feature::shared_prompts) && !prompts_.empty() && !draw_.one_in(3);
-    if (!shares || !extend(prompt)) {
+    const bool drawn = goes_on ? go_on(prompt) : shares && extend(prompt);
+    if (!drawn) {
       prompt = PromptSpec{};
       prompt.random = RandomTokens{Tokens{length()}, new_seed()};
     }
     prompts_.push_back("p" + std::to_string(prompts_.size() + 1));
     scenario_.prompts.emplace(prompts_.back(), prompt);
+  }
+
+  // The next turn of a conversation: what a request said, and more. False if that is too long.
+  bool go_on(PromptSpec& prompt) {
+    prompt.output_of = request_name(
+        static_cast<std::uint64_t>(draw_.between(1, static_cast<std::int64_t>(ended_))));
+    const std::int64_t added = draw_.one_in(4) ? draw_.between(0, 1) : length();
+    if (added > 0) prompt.then.push_back({Tokens{added}, new_seed()});
+    return is_short_enough(prompt);
+  }
+
+  bool is_short_enough(const PromptSpec& prompt) {
+    constexpr auto kDrawn = "drawn";
+    scenario_.prompts.emplace(kDrawn, prompt);
+    const Tokens length = prompt_length(scenario_, kDrawn);
+    scenario_.prompts.erase(kDrawn);
+    return length <= Tokens{kMaxPages * page_};
   }
 
   // Chains, stars and combs: from the last, the first or any prompt, whole or cut at a page edge or
@@ -111,15 +139,21 @@ class Workload {
       default:
         prompt.from = draw_.of(prompts_);
     }
-    std::int64_t kept = prompt_length(scenario_, *prompt.from).value();
-    if (kept > 1 && draw_.one_in(2)) {
-      kept = std::clamp(draw_.between(0, kept / page_) * page_ + draw_.between(-1, 1),
-                        std::int64_t{1}, kept);
-      prompt.take = Tokens{kept};
+    const std::int64_t kept = prompt_length(scenario_, *prompt.from).value();
+    // Of an output nobody knows how long it will be.
+    if (kept > 1 && !starts_with_output(*prompt.from) && draw_.one_in(2)) {
+      prompt.take = Tokens{std::clamp(draw_.between(0, kept / page_) * page_ + draw_.between(-1, 1),
+                                      std::int64_t{1}, kept)};
     }
     const std::int64_t added = draw_.one_in(4) ? draw_.between(0, 1) : length();
     if (added > 0) prompt.then.push_back({Tokens{added}, new_seed()});
-    return kept + added <= kMaxPages * page_;
+    return is_short_enough(prompt);
+  }
+
+  bool starts_with_output(const std::string& name) const {
+    const PromptSpec* prompt = &scenario_.prompts.at(name);
+    while (prompt->from) prompt = &scenario_.prompts.at(*prompt->from);
+    return prompt->output_of.has_value();
   }
 
   // m * g + r: residues of page and grid, and prompts shorter than a page.
@@ -187,10 +221,11 @@ class Workload {
   std::vector<Action> actions_;
   std::vector<std::string> prompts_;
   std::uint64_t requests_ = 0;
+  std::uint64_t ended_ = 0;  // the first so many of them have ended for sure
   std::uint64_t seeds_ = 0;
 };
 
-constexpr std::array<std::pair<Feature, Workload::Action>, 9> Workload::kActions{{
+constexpr std::array<std::pair<Feature, Workload::Action>, 10> Workload::kActions{{
     {Feature::fork, &Workload::fork},
     {Feature::cancel, &Workload::cancel},
     {Feature::retract, &Workload::retract},
@@ -200,6 +235,7 @@ constexpr std::array<std::pair<Feature, Workload::Action>, 9> Workload::kActions
     {Feature::evict_store, &Workload::evict_store},
     {Feature::restart_engine, &Workload::restart_engine},
     {Feature::restart_store, &Workload::restart_store},
+    {Feature::restart_changed, &Workload::restart_engine},
 }};
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace lockstep::sim {
 
-// What starts with the output of a request counts without it, but for what `take` keeps. REQUIRES:
-// the prompt exists and its starts form no cycle.
+// At most: a request whose output starts the prompt may have ended early, and the output of a fork
+// counts nothing. REQUIRES: the prompt exists and its starts form no cycle.
 Tokens prompt_length(const Scenario& scenario, const std::string& prompt);
 
 // The most tokens that a submitted request feeds: prompt and generated tokens but the last one.

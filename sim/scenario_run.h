@@ -12,9 +12,14 @@
 
 namespace lockstep::sim {
 
+// A generated scenario that has made so many events is going round in circles: the longest ones
+// make some ten thousands.
+inline constexpr std::uint64_t kEndlessEvents = 1'000'000;
+
 struct RunOptions {
   std::optional<std::uint64_t> seed;  // in place of the scenario's
   bool stop_at_first = false;         // the first violation ends the run
+  std::uint64_t most_events = 0;      // after which the run counts as endless (L1); 0: no bound
   Watch watch = Watch::races;
   Observer* observer = nullptr;        // sees every event too (event log, tracing)
   std::vector<Step>* taken = nullptr;  // gets the steps that were taken, picks as what they chose

@@ -50,6 +50,7 @@ class Shrinker {
     better = scale() || better;
     better = lower() || better;
     better = name_moves() || better;
+    better = swap() || better;
     return better || drop_pairs();
   }
 
@@ -64,6 +65,7 @@ class Shrinker {
     if (options_.progress) options_.progress(executions_, options_.executions);
     RunOptions options;
     options.stop_at_first = true;
+    options.most_events = kEndlessEvents;
     const Result<RunResult> result = run_scenario(candidate, options);
     if (!result || result->pass() || result->violations.front().invariant != invariant_) {
       return false;
@@ -112,6 +114,30 @@ class Shrinker {
       }
     }
     return better;
+  }
+
+  // Requests come before what happens to them, and time passes last: the runs between come
+  // together, and all but one can be dropped. Each swap that holds brings the order nearer, so it
+  // ends.
+  bool swap() {
+    bool better = false;
+    for (std::size_t i = 1; i < best_.steps.size(); ++i) {
+      for (std::size_t j = i; j > 0 && comes_late(best_.steps[j - 1], best_.steps[j]); --j) {
+        Scenario candidate = best_;
+        std::swap(candidate.steps[j - 1], candidate.steps[j]);
+        if (!attempt(std::move(candidate)) || j >= best_.steps.size()) break;
+        better = true;
+      }
+    }
+    return better;
+  }
+
+  static bool comes_late(const Step& first, const Step& second) {
+    const auto rank = [](const Step& step) {
+      if (std::holds_alternative<RunStep>(step)) return 2;
+      return std::holds_alternative<SubmitStep>(step) ? 0 : 1;
+    };
+    return rank(first) > rank(second);
   }
 
   // The list is read anew after each change that held: it may name other things then.
@@ -181,6 +207,7 @@ class Shrinker {
     candidate.steps.clear();
     RunOptions options;
     options.taken = &candidate.steps;
+    options.most_events = kEndlessEvents;
     ++executions_;
     if (!run_scenario(best_, options)) return false;
     return attempt(std::move(candidate));
@@ -200,6 +227,7 @@ Result<Shrunk> shrink(const Scenario& scenario, const ShrinkOptions& options) {
   start.expect.reset();
   RunOptions first_only;
   first_only.stop_at_first = true;
+  first_only.most_events = kEndlessEvents;
   const Result<RunResult> failure = run_scenario(start, first_only);
   if (!failure) return failure.error();
   if (failure->pass()) return Error{"expected a scenario that violates something, this one passes"};
@@ -210,7 +238,9 @@ Result<Shrunk> shrink(const Scenario& scenario, const ShrinkOptions& options) {
   shrinker.run();
   shrunk.scenario = shrinker.best();
   shrunk.executions = shrinker.executions();
-  const Result<RunResult> whole = run_scenario(shrunk.scenario, {});
+  RunOptions to_the_end;
+  to_the_end.most_events = kEndlessEvents;
+  const Result<RunResult> whole = run_scenario(shrunk.scenario, to_the_end);
   if (!whole) return whole.error();
   expect_failure(shrunk.scenario, violated(*whole));
   return shrunk;

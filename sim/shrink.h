@@ -1,9 +1,9 @@
 // From a failing scenario to a small one that fails in the same way (simulation.md, Shrinking).
 //
 // Steps, requests and faults are dropped, settings become the defaults, prompts are shortened and
-// merged, numbers lowered, as long as the first violation names the same invariant. Picks let steps
-// be dropped freely; then they are replaced by what they chose, and the passes go on.
-// Deterministic: it depends on the scenario alone.
+// merged, numbers lowered, steps swapped, as long as the first violation names the same invariant.
+// Picks let steps be dropped freely; then they are replaced by what they chose, and the passes go
+// on. Deterministic: it depends on the scenario alone.
 #pragma once
 
 #include <cstdint>

@@ -177,6 +177,16 @@ void simplify_prompt(std::vector<Change>& changes, const std::string& name,
       s.prompts.at(name) = merged;
     });
   }
+  if (prompt.output_of) {  // what the request was asked, without its answer
+    for (const Step& step : scenario.steps) {
+      const auto* submit = std::get_if<SubmitStep>(&step);
+      if (submit == nullptr || submit->request != *prompt.output_of) continue;
+      changes.emplace_back([name, asked = submit->prompt](Scenario& s) {
+        s.prompts.at(name).output_of.reset();
+        s.prompts.at(name).from = asked;
+      });
+    }
+  }
   for (const auto& [other, unused] : scenario.prompts) {  // two requests with one prompt
     if (other >= name) break;
     changes.emplace_back([name, other](Scenario& s) {
@@ -207,6 +217,9 @@ void simplify_step(std::vector<Change>& changes, std::size_t i, const Step& step
     }
   } else if (const auto* evict = std::get_if<EvictStep>(&step)) {
     change(&EvictStep::rank, *evict);
+  } else if (const auto* restart = std::get_if<RestartStep>(&step)) {
+    change(&RestartStep::model, *restart);
+    change(&RestartStep::cache, *restart);
   } else if (const auto* run = std::get_if<RunStep>(&step); run && run->steps) {
     changes.emplace_back([i](Scenario& s) {
       RunStep idle;

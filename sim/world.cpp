@@ -78,20 +78,10 @@ Result<void> World::build() {
   const std::uint64_t weight_seed = substream(config_.seed, "weights").next();
   auto model = model::make_model(config_.model, weight_seed, config_.cache.page);
   if (!model) return model.error();
-  std::vector<std::unique_ptr<model::Model>> shards;
-  const auto ranks = static_cast<std::uint32_t>(config_.ranks);
-  for (std::uint32_t r = 0; ranks > 1 && (*model)->splits_into(ranks) && r < ranks; ++r) {
-    auto shard = model::make_model(config_.model, weight_seed, config_.cache.page, {r, ranks});
-    if (!shard) return shard.error();
-    shards.push_back(std::move(*shard));
-  }
-  const model::Model& first = shards.empty() ? **model : *shards.front();
-  const auto pools = plan_pools(first, config_.model, config_.cache);
+  const auto pools = plan_pools(**model, config_.model, config_.cache);
   if (!pools) return pools.error();
 
-  retired_models_ = std::move(shards_);
-  retired_models_.push_back(std::move(model_));
-  shards_ = std::move(shards);
+  retired_model_ = std::move(model_);
   model_ = std::move(*model);
   layout_ = layout_fingerprint(*pools);
   geometry_ = model_->geometry();
@@ -107,9 +97,8 @@ Result<void> World::build() {
                               config_.seed,
                               config_.schedule,
                               config_.watch};
-    ranks_.push_back(std::make_unique<RankHost>(host, *pools, model_of(host.rank), *config_.parts,
-                                                loop_, *store_, sink, &faults_,
-                                                reports(host.rank)));
+    ranks_.push_back(std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_,
+                                                *store_, sink, &faults_, reports(host.rank)));
     units.push_back(ranks_.back()->unit());
   }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
@@ -122,7 +111,6 @@ oracle::JudgeConfig World::judge_config() const {
   config.geometry = geometry_;
   config.cache = config_.cache;
   config.model = model_.get();
-  for (const auto& shard : shards_) config.shards.push_back(shard.get());
   config.layout_fingerprint = layout_;
   for (const auto& rank : ranks_) config.ranks.push_back(&rank->cache().inspector());
   config.stop_at_first = config_.stop_at_first;
@@ -300,18 +288,30 @@ bool World::advance() {
       moved = true;
     }
   });
+  if (moved) ++moves_;
+  watch_for_endlessness();
   return moved && !over();
 }
 
 void World::watch_for_stall() {
   if (step_.value() < last_progress_ + kStallSteps) return;
-  for (const engine::Request* request : engine_->unfinished()) {
-    report("L1", request->id,
-           "an accepted forward or a settled transfer within " + std::to_string(kStallSteps) +
-               " steps",
-           "none since step " + std::to_string(last_progress_));
-  }
+  stall(
+      "an accepted forward or a settled transfer within " + std::to_string(kStallSteps) + " steps",
+      "none since step " + std::to_string(last_progress_));
+}
+
+// Whoever goes round in circles makes events, or at least lets the clock go on.
+void World::watch_for_endlessness() {
+  if (config_.most_events == 0 || events_ + moves_ <= config_.most_events || over_) return;
+  stall("an end within " + std::to_string(config_.most_events) + " events", "no end by then");
+}
+
+void World::stall(const std::string& expected, const std::string& actual) {
   over_ = true;
+  for (const engine::Request* request : engine_->unfinished()) {
+    report("L1", request->id, expected, actual);
+  }
+  if (engine_->unfinished().empty()) report("L1", kNoRequest, expected, actual);
 }
 
 Result<void> World::restart(const RestartStep& what) {
@@ -327,6 +327,8 @@ Result<void> World::restart_engine(const std::optional<model::ModelSpec>& model,
     std::set<engine::Point> reached;
     std::optional<engine::Point> hold_at;
   };
+  // Who has all tokens lacks nothing but its place in the tree, which goes.
+  guarded([&] { engine_->end_finishing(); });
   std::vector<Resumed> resumed;
   for (const engine::Request* request : engine_->unfinished()) {
     resumed.push_back({request->id,

@@ -36,6 +36,7 @@ struct WorldConfig {
   std::unique_ptr<engine::Parts> parts;  // in place of what `defects` selects, if not null
   std::vector<ExpectedEvent> expected_events;
   bool stop_at_first = false;
+  std::uint64_t most_events = 0;  // after which the run counts as endless (L1); 0: no bound
   Watch watch = Watch::races;
   bool keep_tokens = true;  // remember what requests generated; a long trace does not need it
   Observer* observer = nullptr;
@@ -93,10 +94,6 @@ class World : private EventSink {
  private:
   explicit World(WorldConfig config);
   Result<void> build();
-  // What the rank computes: its shard, or the whole model.
-  const model::Model& model_of(RankId rank) const {
-    return shards_.empty() ? *model_ : *shards_[rank.index()];
-  }
   oracle::JudgeConfig judge_config() const;
   void emit(RankId rank, RequestId request, EventBody body) override;
   // What the device of `rank` reports becomes a violation.
@@ -106,6 +103,8 @@ class World : private EventSink {
   template <class Action>
   void guarded(Action action);
   void watch_for_stall();
+  void watch_for_endlessness();
+  void stall(const std::string& expected, const std::string& actual);
   Result<void> restart_engine(const std::optional<model::ModelSpec>& model,
                               const std::optional<CacheConfig>& cache);
   void inject(const FaultRequest& fault);
@@ -124,6 +123,7 @@ class World : private EventSink {
   std::optional<Error> refusal_;
   std::deque<FaultRequest> restarts_;  // asked for by faults, and not done yet
   std::uint64_t events_ = 0;
+  std::uint64_t moves_ = 0;  // steps of the engine and events of the clock
 
   std::map<RequestId, std::string> names_;
   std::map<std::string, RequestId> ids_;
@@ -131,9 +131,8 @@ class World : private EventSink {
   std::map<RequestId, std::vector<TokenId>> tokens_;
   FaultPlan faults_;
   std::unique_ptr<model::Model> model_;
-  std::vector<std::unique_ptr<model::Model>> shards_;  // one per rank, or none
-  // The oracle may still name them until it is reconfigured.
-  std::vector<std::unique_ptr<model::Model>> retired_models_;
+  std::unique_ptr<model::Model>
+      retired_model_;  // the oracle may still name it until it is reconfigured
   Geometry geometry_;
   std::string layout_;
   std::unique_ptr<MemoryStore> store_;

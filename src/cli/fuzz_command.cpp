@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/determinism.h"
 #include "cli/scenario_files.h"
 #include "cli/terminal.h"
 #include "model/model.h"
+#include "reports/event_log.h"
 #include "reports/fuzz_report.h"
 #include "sim/campaign.h"
 #include "sim/exhaustive.h"
@@ -105,21 +105,9 @@ Result<sim::CampaignOptions> make_options(const FuzzArguments& arguments) {
   options.first = arguments.first;
   options.seeds = arguments.seeds;
   options.jobs = arguments.jobs;
+  options.describe = reports::event_line;
   if (!arguments.defect.empty()) options.defects = {arguments.defect};
   return options;
-}
-
-// Where the runs of a scenario that came out differently part.
-std::string locate_difference(const sim::Scenario& scenario) {
-  EventRecorder recorder;
-  sim::RunOptions first;
-  first.observer = &recorder;
-  const auto one = sim::run_scenario(scenario, first);
-  EventComparer comparer(recorder.digests());
-  sim::RunOptions second;
-  second.observer = &comparer;
-  const auto two = sim::run_scenario(scenario, second);
-  return comparer.difference().value_or("two runs had different digests, two more had the same");
 }
 
 class Findings {
@@ -152,7 +140,7 @@ class Findings {
  private:
   static std::string detail(const sim::Finding& finding) {
     if (finding.refusal) return finding.refusal->message;
-    if (!finding.first) return locate_difference(finding.scenario);
+    if (finding.difference) return *finding.difference;
     return "expected " + finding.first->expected + ", found " + finding.first->actual;
   }
 
@@ -267,7 +255,7 @@ ExitStatus fuzz_command(const FuzzArguments& arguments) {
   if (!arguments.quiet || !report->findings.empty()) {
     fmt::print("{}", reports::fuzz_text(*report));
   }
-  if (arguments.coverage) fmt::print("\n{}", reports::coverage_text(report->summary));
+  if (arguments.coverage) fmt::print("\n{}", reports::coverage_text(*report));
   if (!arguments.json.empty() &&
       !write_output(arguments.json, sim::to_pretty_text(reports::fuzz_json(*report)))) {
     return ExitStatus::bad_input;

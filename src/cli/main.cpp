@@ -82,6 +82,8 @@ void add_shrink(CLI::App& app, Command& command) {
   shrink->footer("Example:\n  lockstep shrink failing.json -o small.json");
   shrink->add_option("file", arguments->file, "the scenario")->required();
   shrink->add_option("-o,--output", arguments->output, "where the small one goes")->required();
+  shrink->add_option("--catch2", arguments->catch_test,
+                     "write it as the source of a Catch2 test, too");
   shrink->add_option("--executions", arguments->executions, "runs at most")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{1}, kMaxSeed));

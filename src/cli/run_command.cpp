@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <fstream>
 
-#include "cli/determinism.h"
 #include "cli/scenario_files.h"
 #include "cli/terminal.h"
 #include "reports/console.h"
 #include "reports/event_log.h"
 #include "reports/junit.h"
 #include "reports/result_json.h"
+#include "sim/determinism.h"
 #include "sim/scenario_reader.h"
 #include "sim/scenario_run.h"
 
@@ -63,7 +63,7 @@ class Runner {
   }
 
   void run_into(const ScenarioFile& file, RunEntry& entry) {
-    EventRecorder recorder;
+    sim::EventRecorder recorder;
     Observers observers;
     std::optional<reports::EventLog> log;
     if (events_) {
@@ -85,16 +85,11 @@ class Runner {
     if (arguments_.check_determinism) compare_with_second_run(file.scenario, recorder, entry);
   }
 
-  void compare_with_second_run(const sim::Scenario& scenario, const EventRecorder& first,
+  void compare_with_second_run(const sim::Scenario& scenario, const sim::EventRecorder& first,
                                RunEntry& entry) {
-    EventComparer comparer(first.digests());
-    const Result<sim::RunResult> second = run(scenario, &comparer);
-    std::optional<std::string> difference = comparer.difference();
-    if (!difference && (!second || second->digest != entry.result.digest)) {
-      difference = "determinism: expected the digest " + reports::digest_text(entry.result.digest) +
-                   " of a second run too, found " +
-                   (second ? reports::digest_text(second->digest) : second.error().message);
-    }
+    const std::optional<std::string> difference = sim::find_difference(
+        entry.result, first, [&](Observer* observer) { return run(scenario, observer); },
+        reports::event_line);
     if (!difference) return;
     entry.result.unexpected.push_back(*difference);
     entry.as_expected = false;

@@ -11,6 +11,7 @@ namespace lockstep::cli {
 struct ShrinkArguments {
   std::string file;
   std::string output;
+  std::string catch_test;  // written there, if not empty
   std::uint64_t executions = 2000;
   bool quiet = false;
 };

@@ -9,11 +9,6 @@
 
 namespace lockstep {
 
-struct ByteRange {
-  Bytes offset;
-  Bytes size;
-};
-
 struct LayerPart {
   LayerId layer;
   Part part = Part::kv;

@@ -7,7 +7,7 @@
 namespace lockstep::engine {
 
 void Engine::match_waiting() {
-  short_of_pages_ = short_of_pages_ && running() > 0;
+  short_of_pages_ = short_of_pages_ && (running() > 0 || held_back_);
   if (short_of_pages_) return;
   for (auto& [id, request] : requests_) {
     if (request.phase != Phase::waiting || request.held) continue;

@@ -26,6 +26,7 @@ void Engine::submit(RequestId id, Submission submission, bool resumed) {
   const Tokens prompt{static_cast<std::int64_t>(submission.prompt.size())};
   if (const std::string reason = refusal(prompt + submission.decode); !reason.empty()) {
     emit(id, RequestRefused{reason});
+    ended_.try_emplace(id);
     return;
   }
   Request request;
@@ -36,6 +37,7 @@ void Engine::submit(RequestId id, Submission submission, bool resumed) {
   request.prefill_end = request.length();
   for (const RankUnit& rank : ranks_) rank.cache->open(id, request.names);
   requests_.emplace(id, std::move(request));
+  held_back_ = false;
   dirty_ = true;
 }
 
@@ -256,9 +258,20 @@ void Engine::try_finish(Request& request) {
   end(request, RequestFinished{});
 }
 
+void Engine::end_finishing() {
+  std::vector<RequestId> finishing;
+  for (const auto& [id, request] : requests_) {
+    if (request.phase == Phase::finishing) finishing.push_back(id);
+  }
+  for (RequestId id : finishing) {
+    reach(*find(id), Point::finished);
+    end(*find(id), RequestFinished{});
+  }
+}
+
 void Engine::end(Request& request, EventBody event) {
   const RequestId id = request.id;
-  short_of_pages_ = false;
+  short_of_pages_ = held_back_ = false;
   for (const RankUnit& rank : ranks_) rank.cache->close(id);
   emit(id, std::move(event));
   ended_.emplace(id, std::move(request.reached));
@@ -270,6 +283,7 @@ void Engine::end(Request& request, EventBody event) {
 template <class Concrete>
 void Engine::ask(Concrete command) {
   commands_.emplace_back(std::in_place_type<Concrete>, std::move(command));
+  held_back_ = false;
   dirty_ = true;
 }
 
@@ -295,6 +309,7 @@ void Engine::shrink(ShrinkCommand command) {
 
 void Engine::evict_between_phases(EvictCommand command) {
   evictions_.push_back(std::move(command));
+  held_back_ = false;
   dirty_ = true;
 }
 
@@ -397,6 +412,7 @@ void Engine::release(RequestId id) {
   if (request == nullptr) return;
   request->hold_at.reset();
   request->held = false;
+  held_back_ = false;
   dirty_ = true;
 }
 
@@ -432,6 +448,10 @@ Request* Engine::find(RequestId id) {
 const Request* Engine::find(RequestId id) const {
   const auto found = requests_.find(id);
   return found == requests_.end() ? nullptr : &found->second;
+}
+
+bool Engine::somebody_is_held() const {
+  return std::ranges::any_of(requests_, [](const auto& entry) { return entry.second.held; });
 }
 
 std::size_t Engine::running() const {

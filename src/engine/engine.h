@@ -82,6 +82,8 @@ class Engine {
   // Done at the next border of two phases of a step: between MATCH and LOAD, two admissions, or
   // before the forward, too.
   void evict_between_phases(EvictCommand command);
+  // Who has all its tokens and waits for its INSERT ends without it: the engine goes down.
+  void end_finishing();
   // Holds the request when it reaches `point`, at once if it is there; it keeps its place, result
   // and locks.
   void hold(RequestId id, Point point);
@@ -161,7 +163,6 @@ class Engine {
 
   void launch_forward();
   void launch(const std::shared_ptr<Forward>& forward);
-  void launch_layer(const std::shared_ptr<Forward>& forward, LayerId layer);
   void plan_decodes(Forward& forward);
   void plan_prefills(Forward& forward);
   void plan(Forward& forward, Request& request, Tokens count);
@@ -186,6 +187,7 @@ class Engine {
   void reach(Request& request, Point point);
   Request* find(RequestId id);
   const Request* find(RequestId id) const;
+  bool somebody_is_held() const;
   std::size_t running() const;
   bool transfers_pending() const;
   // Why a request that ends with `length` tokens does not fit the empty pools; empty if it does.
@@ -207,7 +209,9 @@ class Engine {
   bool nothing_planned_ = false;                    // the last step launched no forward
   std::uint64_t next_forward_ = 1;
   bool short_of_pages_ =
-      false;            // somebody was retracted for lack of pages, and nobody has ended since
+      false;  // somebody was retracted for lack of pages, and nobody has ended since
+  // Nobody runs, and whoever would lacks what those hold who are held: all wait for a change.
+  bool held_back_ = false;
   bool dirty_ = false;  // something has changed since the last step
 };
 

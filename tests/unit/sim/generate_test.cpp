@@ -11,12 +11,16 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 2000;
 
-// `scenario` as a file holds it. The reader notes where it found the model.
+// `scenario` as a file holds it. The reader notes where it found a model.
 Scenario read_back(const Scenario& scenario) {
   Result<Scenario> read = parse_scenario(write_scenario(scenario), "x.json");
   INFO((read ? std::string() : read.error().message));
   REQUIRE(read.ok());
   read->model.source = scenario.model.source;
+  for (Step& step : read->steps) {
+    auto* restart = std::get_if<RestartStep>(&step);
+    if (restart != nullptr && restart->model) restart->model->source = scenario.model.source;
+  }
   return std::move(read).value();
 }
 

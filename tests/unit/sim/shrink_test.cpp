@@ -59,6 +59,17 @@ TEST_CASE("the shrunken scenario says what it violates, as a file too") {
   REQUIRE(result->unexpected == std::vector<std::string>{});
 }
 
+TEST_CASE("requests come before what happens to them, and time passes last") {
+  for (const Scenario& scenario : failing(5)) {
+    const Result<Shrunk> shrunk = shrink(scenario, {});
+    std::size_t runs = 0;
+    for (const Step& step : shrunk->scenario.steps) runs += std::holds_alternative<RunStep>(step);
+    INFO(scenario.name);
+    // The request that leaves something behind has to end before the one that restores it comes.
+    REQUIRE(runs <= 2);
+  }
+}
+
 TEST_CASE("shrinking is deterministic") {
   const Scenario scenario = failing(3).back();
   const Result<Shrunk> one = shrink(scenario, {});
