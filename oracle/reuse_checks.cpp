@@ -138,7 +138,10 @@ bool ReuseChecks::is_short_of_slots(const GaveUp& gave_up, const RequestRecord& 
   const bool is_tail = gave_up.reason == GiveUp::no_room_tail;
   for (std::uint32_t rank = 0; rank < scene_.ledgers.size(); ++rank) {
     const RankLedger& ledger = scene_.ledgers[rank];
-    const bool needs_target = is_tail && ledger.tree_row(Component::mamba, boundary) == kTrapRow;
+    // Under `after_load` T is taken before anybody knows what the tree will have by then.
+    const bool needs_target =
+        is_tail && (scene_.config.cache.publish == PublishPolicy::after_load ||
+                    ledger.tree_row(Component::mamba, boundary) == kTrapRow);
     const Rows demand{needs_target ? 2 : 1};
     const Rows room = ledger.free_rows(Component::mamba) +
                       evictable_for(RankId{rank}, Component::mamba, boundary);

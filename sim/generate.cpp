@@ -93,6 +93,10 @@ class Sizes {
     }
     scenario.store.latency_us = wants(Feature::slow_store) ? 2000 : 50;
     scenario.store.capacity_mib = wants(Feature::full_store) ? 0 : 256;
+    // Long enough for a read that nothing delays.
+    if (wants(Feature::fault_load) && draw_.one_in(2)) {
+      scenario.store.lease_us = 4 * scenario.store.latency_us;
+    }
   }
 
   // Needs to know what the requests need.

@@ -175,7 +175,18 @@ class Workload {
   void fork() { pick(MoveKind::fork); }
   void cancel() { pick(MoveKind::cancel); }
   void retract() { pick(MoveKind::retract); }
-  void hold_or_release() { pick(draw_.one_in(2) ? MoveKind::hold : MoveKind::release); }
+  void hold_or_release() {
+    if (!prompts_.empty() && draw_.one_in(4)) return share_a_load();
+    pick(draw_.one_in(2) ? MoveKind::hold : MoveKind::release);
+  }
+  // Two requests want the same at once; one of them may be held while its load brings it.
+  void share_a_load() {
+    const std::string prompt = draw_.of(prompts_);
+    flush();
+    submit_prompt(prompt);
+    submit_prompt(prompt);
+    pick(MoveKind::hold);
+  }
   void flush() { scenario_.steps.emplace_back(FlushStep{}); }
   void evict_device() { evict(false); }
   void evict_store() { evict(true); }

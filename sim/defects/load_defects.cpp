@@ -125,6 +125,7 @@ class AnchorUnlocked : public Linker {
     }
     request.node = nullptr;
     request.boundary = request.device_hit;
+    request.own_from = request.swa_own_from = rank().geometry.pages(request.boundary);
     const std::size_t pages = rank().geometry.pages(request.boundary).index();
     request.full.assign(pages, kTrapRow);
     if (rank().geometry.has_swa) request.swa.assign(pages, kTrapRow);

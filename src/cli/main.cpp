@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "cli/defects_command.h"
 #include "cli/doctor_command.h"
 #include "cli/fuzz_command.h"
 #include "cli/run_command.h"
@@ -92,6 +93,34 @@ void add_shrink(CLI::App& app, Command& command) {
       [arguments, &command] { command = [arguments] { return shrink_command(*arguments); }; });
 }
 
+void add_defects(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<DefectsArguments>();
+  CLI::App* defects =
+      app.add_subcommand("defects", "list the planted defects; measure which checks find them");
+  defects->footer("Example:\n  lockstep defects --run --jobs 2");
+  defects->add_flag("--run", arguments->run, "plant each in turn, in generated scenarios");
+  defects->add_option("--only", arguments->only, "only these ids, with commas")->delimiter(',');
+  defects->add_option("--first", arguments->first, "the first seed")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, kMaxSeed / 2));
+  defects->add_option("--seeds", arguments->seeds, "for each defect, at most")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, kMaxSeed));
+  defects->add_option("--clean", arguments->clean, "seeds without a defect, which must all pass")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, kMaxSeed));
+  defects->add_option("--kl-seeds", arguments->kl_seeds, "for each defect, with a numeric model")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, kMaxSeed));
+  defects->add_option("--jobs", arguments->jobs, "threads; the result does not depend on them")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, kMaxJobs));
+  defects->add_option("--json", arguments->json, "write the result as JSON");
+  defects->add_flag("-q,--quiet", arguments->quiet, "print nothing");
+  defects->callback(
+      [arguments, &command] { command = [arguments] { return defects_command(*arguments); }; });
+}
+
 void add_trace(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<TraceArguments>();
   CLI::App* trace = app.add_subcommand("trace", "replay a request trace, verified like any run");
@@ -134,6 +163,7 @@ int main_with(int argc, char** argv) {
   add_run(app, command);
   add_fuzz(app, command);
   add_shrink(app, command);
+  add_defects(app, command);
   add_trace(app, command);
   add_doctor(app, command);
   try {

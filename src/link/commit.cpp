@@ -49,6 +49,7 @@ void CommitPhase::queue_unpublished(RequestState& request, Tokens boundary, Load
 }
 
 void CommitPhase::commit_hit(RequestState& request) {
+  CHECK("commit.hit_has_a_node", request.node != nullptr);
   Node& node = *request.node;
   begin(request, request.device_hit);
   point_at_canonical(request, node);

@@ -68,6 +68,7 @@ void InsertPhase::insert_own(RequestState& request, Checkpoint checkpoint, Token
                              InsertCause cause) {
   const Geometry& geometry = rank_.geometry;
   const Pages end = geometry.pages(checkpoint.depth);
+  CHECK("insert.pages_are_named", end.index() <= request.hashes.size());
   IncomingRows incoming;
   incoming.hashes = std::span(request.hashes).first(end.index());
   incoming.full_from = request.own_from;
@@ -76,6 +77,9 @@ void InsertPhase::insert_own(RequestState& request, Checkpoint checkpoint, Token
   incoming.swa_from = std::min(request.swa_own_from, end);
   OwnedRows swa = take_pages(request.own_swa, incoming.swa_from, end);
   incoming.swa = swa.rows();
+  CHECK("insert.own_rows_reach_the_end",
+        full.size() == Rows{(end - incoming.full_from).value()} &&
+            (!geometry.has_swa || swa.size() == Rows{(end - incoming.swa_from).value()}));
   incoming.state = checkpoint.slot.empty() ? kTrapRow : checkpoint.slot.row();
   const InsertOutcome outcome = rank_.tree.insert(request.namespace_hash, incoming, std::nullopt);
 

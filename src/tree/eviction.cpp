@@ -25,7 +25,8 @@ bool EvictionPolicy::may_evict_page(const Node& node, std::size_t offset) const 
 void EvictionPolicy::refresh(Node& node) {
   for (Component component : kComponents) {
     const std::size_t c = index(component);
-    const std::uint64_t wanted = may_evict(node, component) ? node.used[c] : 0;
+    const bool is_candidate = !node.detached && may_evict(node, component);
+    const std::uint64_t wanted = is_candidate ? node.used[c] : 0;
     if (wanted == node.indexed[c]) continue;
     if (node.indexed[c] != 0) index_[c].erase({node.indexed[c], node.id, nullptr});
     if (wanted != 0) index_[c].insert({wanted, node.id, &node});
