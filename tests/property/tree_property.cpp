@@ -324,7 +324,7 @@ class Clear : public Command {
 }  // namespace
 
 TEST_CASE("tree = flat map") {
-  testing::require_property("tree = flat map", 2000, [] {
+  testing::require_property("tree = flat map", 1000, [] {
     const auto window_pages = *rc::gen::inRange<std::int64_t>(1, 4);
     const FlatTree model(static_cast<std::size_t>(window_pages), kCapacity);
     Sut sut(window_pages);
