@@ -80,6 +80,27 @@ Scenario with_moves_named(Scenario scenario) {
   return scenario;
 }
 
+// Without the notes of where the reader found each model.
+Scenario without_sources(Scenario scenario) {
+  scenario.model.source.clear();
+  const auto clear = [](sim::RestartStep& restart) {
+    if (restart.model) restart.model->source.clear();
+  };
+  for (sim::Step& step : scenario.steps) {
+    if (auto* restart = std::get_if<sim::RestartStep>(&step)) clear(*restart);
+  }
+  for (sim::FaultSpec& fault : scenario.faults) {
+    if (fault.restart) clear(*fault.restart);
+  }
+  return scenario;
+}
+
+// A turn of a conversation needs the turn before to have ended.
+bool has_turns(const Scenario& scenario) {
+  return std::ranges::any_of(
+      scenario.prompts, [](const auto& prompt) { return prompt.second.output_of.has_value(); });
+}
+
 std::string refusal(const Scenario& scenario) {
   const Result<sim::RunResult> result = sim::run_scenario(scenario, {});
   return result ? "" : result.error().message;
@@ -96,8 +117,7 @@ TEST_CASE("scenario JSON round trip") {
     Result<Scenario> read = sim::parse_scenario(text, "x.json");
     RC_LOG() << (read ? "" : read.error().message) << "\n";
     RC_ASSERT(read.ok());
-    read->model.source = scenario.model.source;  // where the reader found the model
-    RC_ASSERT((*read == scenario));
+    RC_ASSERT((without_sources(*read) == without_sources(scenario)));
     RC_ASSERT(sim::write_scenario(*read) == text);
   });
 }
@@ -109,12 +129,15 @@ TEST_CASE("the generator makes only valid scenarios") {
     Scenario scenario = sim::generate(draw_options(), seed);
     RC_ASSERT(sim::check_references(scenario).ok());
     RC_ASSERT(refusal(scenario) == "");
-    // Any steps may go: what named them goes with them, and picks choose among what is left.
+    // Any steps may go: what named them goes with them, and picks choose among what is left. Only
+    // those that let a turn end must stay.
+    const bool keeps_runs = has_turns(scenario);
     const auto keeps =
         *rc::gen::container<std::vector<bool>>(scenario.steps.size(), rc::gen::arbitrary<bool>());
     std::vector<sim::Step> kept;
     for (std::size_t i = 0; i < std::min(keeps.size(), scenario.steps.size()); ++i) {
-      if (keeps[i]) kept.push_back(scenario.steps[i]);
+      const bool is_run = std::holds_alternative<sim::RunStep>(scenario.steps[i]);
+      if (keeps[i] || (keeps_runs && is_run)) kept.push_back(scenario.steps[i]);
     }
     scenario.steps = kept;
     sim::drop_dangling(scenario);
