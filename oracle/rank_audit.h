@@ -3,8 +3,10 @@
 //
 // Lives for one audit. Counts the owners of every row while it walks free lists, nodes, requests
 // and transfers, then checks the sums. One walk over the tree serves all families: C1 to C6, S2 in
-// full, the state that hangs on a wrong node (B4), the state that is gone (R2). Verified and not
-// verified: see the headers of those.
+// full, the state that hangs on a wrong node (B4), the state that is gone (R2).
+//
+// Verified: what the headers of those families say of the full check. Not verified: what changed
+// since the last audit and changed back.
 #pragma once
 
 #include <array>

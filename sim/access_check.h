@@ -10,6 +10,7 @@
 // and writes count alike for what stays: that a part declared as read only is not written is
 // compared too.
 //
+// Verified: that nothing undeclared is written, and that nothing that is computed depends on it.
 // Not verified: that what is declared is really touched, and what an operation reads of a part that
 // it declares as written only. It copies every pool twice per operation: for small pools.
 #pragma once
