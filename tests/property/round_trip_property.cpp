@@ -111,6 +111,13 @@ sim::WorldConfig draw_config() {
   return config;
 }
 
+engine::Submission one_token_after(std::vector<TokenId> prompt) {
+  engine::Submission submission;
+  submission.prompt = std::move(prompt);
+  submission.decode = Tokens{1};
+  return submission;
+}
+
 std::vector<TokenId> draw_tokens(std::uint32_t vocab) {
   const auto size = *rc::gen::inRange<std::size_t>(2, 40);
   SplitMix64 stream(*rc::gen::inRange<std::uint64_t>(0, 1000));
@@ -139,12 +146,12 @@ TEST_CASE("offload and load round trip") {
       while ((*world)->advance()) {
       }
     };
-    (*world)->submit("put", {tokens, Tokens{1}, {}});
+    (*world)->submit("put", one_token_after(tokens));
     let_end();
     comparison.save();
     (*world)->engine().flush();
     tokens.push_back(TokenId{1});
-    (*world)->submit("get", {tokens, Tokens{1}, {}});
+    (*world)->submit("get", one_token_after(tokens));
     let_end();
     same += comparison.same();
     RC_ASSERT(comparison.different() == 0);
