@@ -28,6 +28,8 @@ void DigestObserver::bytes(std::string_view, std::span<const std::byte> value) {
 }
 
 void DigestObserver::fold_rows(const Event& event) {
+  // A new engine numbers its loads anew, and none of the old one's ends.
+  if (std::holds_alternative<EngineRestarted>(event.body)) loading_.clear();
   if (const auto* queued = std::get_if<LoadQueued>(&event.body)) {
     std::vector<LoadedRows>& rows = loading_[{event.rank, queued->load}];
     for (const TransferView& transfer : queued->transfers) {
