@@ -96,7 +96,29 @@ std::optional<FaultPhase> phase_of(const EventBody& body) {
 FaultPlan::FaultPlan(std::vector<FaultSpec> faults,
                      const std::map<RequestId, std::string>& request_names)
     : request_names_(request_names) {
-  for (FaultSpec& fault : faults) sites_.push_back({std::move(fault), 0});
+  for (FaultSpec& fault : faults) {
+    Site site{std::move(fault), {}, 0};
+    for (std::size_t role = 0; role < site.roles.size(); ++role) {
+      site.roles[role] = has_role(site.fault.action, static_cast<Role>(role));
+    }
+    sites_.push_back(std::move(site));
+  }
+}
+
+bool FaultPlan::has_role(const FaultAction& action, Role role) {
+  switch (role) {
+    case Role::refusal:
+      return is_refusal(action);
+    case Role::denial:
+      return is_denial(action);
+    case Role::read:
+      return is_read_fault(action);
+    case Role::put:
+      return is_put_fault(action);
+    case Role::request:
+      return is_request(action);
+  }
+  return false;
 }
 
 Result<void> FaultPlan::check(const std::vector<FaultSpec>& faults) {
@@ -125,13 +147,13 @@ bool FaultPlan::matches(const FaultSpec& fault, const Occurrence& occurrence) co
   return name != request_names_.end() && name->second == *fault.request;
 }
 
-std::vector<FaultRequest> FaultPlan::fire(const Occurrence& occurrence,
-                                          bool (*wanted)(const FaultAction&)) {
+std::vector<FaultRequest> FaultPlan::fire(const Occurrence& occurrence, Role wanted) {
   std::vector<FaultRequest> fired;
   if (stopped_) return fired;
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     Site& site = sites_[i];
-    if (!wanted(site.fault.action) || !matches(site.fault, occurrence)) continue;
+    if (!site.roles[static_cast<std::size_t>(wanted)]) continue;
+    if (!matches(site.fault, occurrence)) continue;
     ++site.seen;
     if (site.fault.nth && *site.fault.nth != site.seen) continue;
     ++injected_[site.fault.action.kind];
@@ -141,16 +163,19 @@ std::vector<FaultRequest> FaultPlan::fire(const Occurrence& occurrence,
 }
 
 bool FaultPlan::refuses(RankId rank, RequestId request, Component component, Purpose) {
-  return !fire({FaultPhase::alloc, rank, request, component, {}, {}}, is_refusal).empty();
+  return !fire({FaultPhase::alloc, rank, request, component, {}, {}}, Role::refusal).empty();
 }
 
 bool FaultPlan::on_exists(const ObjectKey& key, bool present) {
-  if (!present || sites_.empty()) return present;
+  const auto denies = [](const Site& site) {
+    return site.roles[static_cast<std::size_t>(Role::denial)];
+  };
+  if (!present || std::ranges::none_of(sites_, denies)) return present;
   const auto component = std::ranges::find_if(kComponents, [&](Component c) {
     return key.find("/" + std::string(name(c)) + "/") != ObjectKey::npos;
   });
   if (component == kComponents.end()) return present;
-  return fire({FaultPhase::lookup, rank_of(key), kNoRequest, *component, {}, {}}, is_denial)
+  return fire({FaultPhase::lookup, rank_of(key), kNoRequest, *component, {}, {}}, Role::denial)
       .empty();
 }
 
@@ -159,7 +184,7 @@ GetFault FaultPlan::on_get(const GetItem& item) {
   if (!item.note.payload) return injected;
   const Occurrence occurrence{FaultPhase::load,    item.note.rank,  item.note.request,
                               item.note.component, item.note.layer, item.note.page};
-  for (const FaultRequest& fired : fire(occurrence, is_read_fault)) {
+  for (const FaultRequest& fired : fire(occurrence, Role::read)) {
     const FaultAction& action = fired.fault->action;
     if (action.kind == "fail") injected.status = StoreStatus::failed;
     if (action.kind == "short") injected.short_to = Bytes{action.number};
@@ -174,7 +199,7 @@ PutFault FaultPlan::on_put(const PutItem& item) {
   PutFault injected;
   const Occurrence occurrence{
       FaultPhase::offload, item.note.rank, kNoRequest, item.note.component, {}, item.note.page};
-  for (const FaultRequest& fired : fire(occurrence, is_put_fault)) {
+  for (const FaultRequest& fired : fire(occurrence, Role::put)) {
     if (fired.fault->action.kind == "fail") injected.status = StoreStatus::failed;
     injected.batch.add(batch_fault(fired.fault->action));
   }
@@ -190,7 +215,7 @@ std::vector<FaultRequest> FaultPlan::on_event(const Event& event) {
     occurrence.rank = event.rank;
     occurrence.request = event.request;
     occurrence.component = component_of(event.body);
-    for (const FaultRequest& fired : fire(occurrence, is_request)) requests.push_back(fired);
+    for (const FaultRequest& fired : fire(occurrence, Role::request)) requests.push_back(fired);
   };
   add(FaultPhase::event);
   if (const auto phase = phase_of(event.body)) add(*phase);

@@ -20,6 +20,7 @@
 // them without it) and does not filter. restart waits until the step or the clock's event is over.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -64,8 +65,12 @@ class FaultPlan : public AllocationGate, public StoreFaults {
   const std::map<std::string, std::int64_t>& injected() const { return injected_; }
 
  private:
+  // What an action is to those who ask the plan; `fail` is several.
+  enum class Role { refusal, denial, read, put, request };
+  static bool has_role(const FaultAction& action, Role role);
   struct Site {
     FaultSpec fault;
+    std::array<bool, 5> roles{};  // every event asks: names are not compared then
     std::int64_t seen = 0;
   };
   // One occurrence of an operation, as far as filters look at it.
@@ -78,9 +83,9 @@ class FaultPlan : public AllocationGate, public StoreFaults {
     std::optional<Pages> page;
   };
   bool matches(const FaultSpec& fault, const Occurrence& occurrence) const;
-  // Counts the occurrence at every site that matches and whose action `wanted` accepts; returns the
+  // Counts the occurrence at every site that matches and whose action has that role; returns the
   // faults that fire.
-  std::vector<FaultRequest> fire(const Occurrence& occurrence, bool (*wanted)(const FaultAction&));
+  std::vector<FaultRequest> fire(const Occurrence& occurrence, Role wanted);
 
   std::vector<Site> sites_;
   bool stopped_ = false;

@@ -11,9 +11,10 @@ namespace lockstep {
 std::string PageHash::hex() const {
   constexpr char digits[] = "0123456789abcdef";
   std::string text(bytes.size() * 2, '0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    text[2 * i] = digits[static_cast<unsigned>(bytes[i]) >> 4];
-    text[2 * i + 1] = digits[static_cast<unsigned>(bytes[i]) & 15u];
+  char* digit = text.data();
+  for (std::byte byte : bytes) {
+    *digit++ = digits[static_cast<unsigned>(byte) >> 4];
+    *digit++ = digits[static_cast<unsigned>(byte) & 15u];
   }
   return text;
 }
