@@ -55,6 +55,8 @@ World::World(WorldConfig config)
 }
 
 World::~World() {
+  // No fault answers what is reported from here on: the engine goes first.
+  is_between_engines_ = true;
   // Requests that are still open give their rows back, and report it: the oracle must outlive them.
   engine_.reset();
   ranks_.clear();
