@@ -21,21 +21,42 @@ auto floats(std::span<Byte> bytes) {
 
 }  // namespace
 
-Decoder::Decoder(const ModelConfig& config, std::uint64_t weight_seed)
-    : Model(config, describe(config) + " weights=" + std::to_string(weight_seed)),
-      numbers_{config, draw_weights(config, weight_seed)} {
-  const Bytes kv = kFloat * shape().kv_width();
-  const Bytes conv{conv_state_bytes(shape(), config.conv_width)};
+Decoder::Decoder(const ModelConfig& config, std::uint64_t weight_seed, Shard shard)
+    : Model(config, describe(config) + " weights=" + std::to_string(weight_seed), shard),
+      numbers_{config, shard_of(draw_weights(config, weight_seed), config.shape, config.conv_width,
+                                shard)} {
+  CHECK("decoder.shard", config.shape.kv_heads % shard.count == 0);
+  numbers_.config.shape = shard_of(config.shape, shard);
   for (std::uint32_t i = 0; i < layers().size(); ++i) {
-    const LayerId layer{i};
-    const bool full = layers()[i].attention == Attention::full;
-    const Component component = full ? Component::full : Component::swa;
-    declare({component, layer, Part::kv, kv});  // K of the whole page, then
-    declare({component, layer, Part::kv, kv});  // V of the whole page
-    declare({Component::mamba, layer, Part::conv, conv});
+    declare_layer(LayerId{i}, config.shape, shard);
     bias_.emplace_back(numbers_.weights.layers[i].profiles, shape().relative_dim,
-                       config.bias_extent(layer));
+                       config.bias_extent(LayerId{i}));
   }
+}
+
+void Decoder::declare_layer(LayerId layer, const DecoderShape& whole, Shard shard) {
+  const Bytes kv = kFloat * shape().kv_width();
+  const Bytes whole_kv = kFloat * whole.kv_width();
+  const std::int64_t history = numbers_.config.conv_width - 1;
+  const Bytes conv{conv_state_bytes(shape(), numbers_.config.conv_width)};
+  const Bytes replicated = kFloat * (2 * history * whole.hidden);
+
+  WholeEntry slot{Bytes{conv_state_bytes(whole, numbers_.config.conv_width)}, {}};
+  for (std::int64_t row = 0; row < 2 * history; ++row) {  // K's inputs, then V's
+    slot.ranges.push_back({whole_kv * row + kv * shard.index, kv});
+  }
+  slot.ranges.push_back({whole_kv * (2 * history), replicated});
+  const WholeEntry token{whole_kv, {{kv * shard.index, kv}}};
+
+  const bool full = layers()[layer.index()].attention == Attention::full;
+  const Component component = full ? Component::full : Component::swa;
+  declare({component, layer, Part::kv, kv}, token);  // K of the whole page, then
+  declare({component, layer, Part::kv, kv}, token);  // V of the whole page
+  declare({Component::mamba, layer, Part::conv, conv}, slot);
+}
+
+bool Decoder::splits_into(std::size_t ranks) const {
+  return shape().kv_heads % static_cast<std::int64_t>(ranks) == 0;
 }
 
 Bytes Decoder::activation_bytes() const {
@@ -61,8 +82,7 @@ void Decoder::embed(const Segment& segment, std::span<std::byte> activations) co
   }
 }
 
-void Decoder::run_layer(LayerId layer, const Segment& segment, const Memory& memory,
-                        std::span<std::byte> activations) const {
+LayerPlan Decoder::plan(LayerId layer) const {
   const std::size_t i = layer.index();
   LayerPlan plan;
   plan.layer = layer;
@@ -72,7 +92,26 @@ void Decoder::run_layer(LayerId layer, const Segment& segment, const Memory& mem
   plan.shape = &shape();
   plan.weights = &numbers_.weights.layers[i];
   plan.bias = &bias_[i];
-  run_decoder_layer(plan, segment, memory, floats(activations));
+  return plan;
+}
+
+void Decoder::run_layer(LayerId layer, const Segment& segment, const Memory& memory,
+                        std::span<std::byte> activations) const {
+  run_decoder_layer(plan(layer), segment, memory, floats(activations));
+}
+
+void Decoder::run_heads(LayerId layer, const Segment& segment, const Memory& memory,
+                        std::span<const std::byte> activations,
+                        std::span<std::byte> partial) const {
+  run_decoder_heads(plan(layer), segment, memory, floats(activations), floats(partial));
+}
+
+void Decoder::combine_heads(LayerId layer, const Segment& segment, const Memory& memory,
+                            std::span<const std::span<const std::byte>> partials,
+                            std::span<std::byte> activations) const {
+  std::vector<std::span<const float>> roots;
+  for (const std::span<const std::byte> partial : partials) roots.push_back(floats(partial));
+  combine_decoder_heads(plan(layer), segment, memory, roots, floats(activations));
 }
 
 void Decoder::head(const Segment& segment, std::span<const std::byte> activations,

@@ -14,12 +14,14 @@
 //
 // Bytes: a page holds, for each layer, K[token][kv head][dim], then V. A slot holds, for each
 // layer, the inputs of the convolutions on K, V, attention and MLP, oldest first; no temporal part.
-// A slot of zero tokens is all zeros.
+// A slot of zero tokens is all zeros. A shard has its own heads of K and V, in pages and in slots;
+// the inputs on attention and MLP are whole on every rank.
 #pragma once
 
 #include <vector>
 
 #include "model/attention.h"
+#include "model/decoder_layer.h"
 #include "model/model.h"
 #include "model/numbers.h"
 
@@ -27,14 +29,23 @@ namespace lockstep::model {
 
 class Decoder final : public Model {
  public:
-  Decoder(const ModelConfig& config, std::uint64_t weight_seed);
+  // REQUIRES: shard.count divides the KV heads.
+  Decoder(const ModelConfig& config, std::uint64_t weight_seed, Shard shard = {});
 
+  bool splits_into(std::size_t ranks) const override;
   const Numbers* numbers() const override { return &numbers_; }
   Bytes activation_bytes() const override;
   Bytes output_bytes() const override;
   void embed(const Segment& segment, std::span<std::byte> activations) const override;
   void run_layer(LayerId layer, const Segment& segment, const Memory& memory,
                  std::span<std::byte> activations) const override;
+  Bytes partial_bytes() const override { return activation_bytes(); }
+  void run_heads(LayerId layer, const Segment& segment, const Memory& memory,
+                 std::span<const std::byte> activations,
+                 std::span<std::byte> partial) const override;
+  void combine_heads(LayerId layer, const Segment& segment, const Memory& memory,
+                     std::span<const std::span<const std::byte>> partials,
+                     std::span<std::byte> activations) const override;
   void head(const Segment& segment, std::span<const std::byte> activations,
             std::span<std::byte> outputs) const override;
   TokenId next_token(std::span<const std::byte> output) const override;
@@ -43,8 +54,10 @@ class Decoder final : public Model {
 
  private:
   const DecoderShape& shape() const { return numbers_.config.shape; }
+  LayerPlan plan(LayerId layer) const;
+  void declare_layer(LayerId layer, const DecoderShape& whole, Shard shard);
 
-  Numbers numbers_;
+  Numbers numbers_;              // a shard's own
   std::vector<BiasTable> bias_;  // per layer
 };
 

@@ -67,6 +67,15 @@ class Convolution {
   std::vector<float> inputs_;
 };
 
+// Which of a layer's convolutions, in the order of a slot: on K, V, attention, MLP.
+struct ConvRange {
+  std::size_t begin;
+  std::size_t end;
+};
+constexpr ConvRange kAll{0, 4};
+constexpr ConvRange kOfHeads{0, 2};     // a shard has its own
+constexpr ConvRange kOfAllRanks{2, 4};  // every rank has the whole
+
 class DecoderLayer {
  public:
   DecoderLayer(const LayerPlan& plan, const Segment& segment, const Memory& memory)
@@ -94,10 +103,41 @@ class DecoderLayer {
     for (Index first = 0; first < tokens; first += kTile) {
       const Index count = std::min(kTile, tokens - first);
       float* rows = hidden.data() + first * shape_.hidden;
-      load_state();
-      attention(segment_.start.value() + first, count, rows);
+      load_state(kAll);
+      heads(segment_.start.value() + first, count, rows, attention_conv_.tile());
+      add_update(attention_conv_, count, rows);
       mlp(count, rows);
-      save_states(segment_.start.value() + first, count);
+      save_states(kAll, segment_.start.value() + first, count);
+    }
+  }
+
+  void run_heads(std::span<const float> hidden, std::span<float> partial) {
+    const auto tokens = static_cast<Index>(segment_.tokens.size());
+    CHECK("decoder.partial", hidden.size() == partial.size());
+    for (Index first = 0; first < tokens; first += kTile) {
+      const Index count = std::min(kTile, tokens - first);
+      load_state(kOfHeads);
+      heads(segment_.start.value() + first, count, hidden.data() + first * shape_.hidden,
+            partial.data() + first * shape_.hidden);
+      save_states(kOfHeads, segment_.start.value() + first, count);
+    }
+  }
+
+  void combine(std::span<const std::span<const float>> partials, std::span<float> hidden) {
+    const auto tokens = static_cast<Index>(segment_.tokens.size());
+    std::vector<const float*> roots(partials.size());
+    for (Index first = 0; first < tokens; first += kTile) {
+      const Index count = std::min(kTile, tokens - first);
+      float* rows = hidden.data() + first * shape_.hidden;
+      load_state(kOfAllRanks);
+      for (std::size_t p = 0; p < partials.size(); ++p) {
+        roots[p] = partials[p].data() + first * shape_.hidden;
+      }
+      kernels::sum_tree(roots.data(), static_cast<Index>(roots.size()), count * shape_.hidden,
+                        attention_conv_.tile());
+      add_update(attention_conv_, count, rows);
+      mlp(count, rows);
+      save_states(kOfAllRanks, segment_.start.value() + first, count);
     }
   }
 
@@ -106,7 +146,8 @@ class DecoderLayer {
     return std::vector<float>(static_cast<std::size_t>(tile_ * width));
   }
 
-  void attention(Index start, Index count, float* hidden) {
+  // Attention as far as the output projection, [count][hidden].
+  void heads(Index start, Index count, const float* hidden, float* projected) {
     norm_rows(hidden, count, shape_.hidden, weights_.input_norm, shape_.norm_eps, normed_.data());
     project(weights_.query, count, shape_.query_width(), query_.data());
     project(weights_.relative, count, shape_.relative_width(), relative_.data());
@@ -137,13 +178,11 @@ class DecoderLayer {
 
     for (Index row = 0; row < count; ++row) {
       for_tiles(shape_.hidden, [&]<class Lanes, Index kCount>(Index j) {
-        kernels::project_heads<Lanes, kCount>(mixed_.data() + row * shape_.query_width(),
-                                              shape_.heads, shape_.head_dim,
-                                              weights_.output.data() + j, shape_.hidden,
-                                              attention_conv_.tile() + row * shape_.hidden + j);
+        kernels::project_heads<Lanes, kCount>(
+            mixed_.data() + row * shape_.query_width(), shape_.heads, shape_.head_dim,
+            weights_.output.data() + j, shape_.hidden, projected + row * shape_.hidden + j);
       });
     }
-    add_update(attention_conv_, count, hidden);
   }
 
   void mlp(Index count, float* hidden) {
@@ -190,32 +229,34 @@ class DecoderLayer {
                                     offset);
   }
 
-  void load_state() {
+  void load_state(ConvRange range) {
     const float* at = state(segment_.q);
-    for (Convolution* convolution : convolutions()) {
-      convolution->load(at);
-      at += convolution->state_size();
-    }
+    visit(range, [&](Convolution& convolution, Index offset) { convolution.load(at + offset); });
   }
 
-  void save_states(Index start, Index count) {
-    save_state(count, segment_.q);
+  void save_states(ConvRange range, Index start, Index count) {
+    save_state(range, count, segment_.q);
     for (const SnapshotView& snapshot : segment_.snapshots) {
       const Index tokens = snapshot.depth.value() - start;
-      if (tokens > 0 && tokens <= count) save_state(tokens, snapshot.slot);
+      if (tokens > 0 && tokens <= count) save_state(range, tokens, snapshot.slot);
     }
   }
 
-  void save_state(Index tokens, Row slot) {
+  void save_state(ConvRange range, Index tokens, Row slot) {
     float* at = state(slot);
-    for (const Convolution* convolution : convolutions()) {
-      convolution->save(tokens, at);
-      at += convolution->state_size();
-    }
+    visit(range, [&](const Convolution& convolution, Index offset) {
+      convolution.save(tokens, at + offset);
+    });
   }
 
-  std::array<Convolution*, 4> convolutions() {
-    return {&key_conv_, &value_conv_, &attention_conv_, &mlp_conv_};
+  // With the offset of each one's inputs in the layer's part of a slot.
+  template <class Visit>
+  void visit(ConvRange range, Visit visit_one) {
+    const std::array<Convolution*, 4> all{&key_conv_, &value_conv_, &attention_conv_, &mlp_conv_};
+    Index offset = 0;
+    for (std::size_t i = 0; i < all.size(); offset += all[i]->state_size(), ++i) {
+      if (i >= range.begin && i < range.end) visit_one(*all[i], offset);
+    }
   }
 
   const LayerPlan& plan_;
@@ -243,6 +284,17 @@ class DecoderLayer {
 void run_decoder_layer(const LayerPlan& plan, const Segment& segment, const Memory& memory,
                        std::span<float> hidden) {
   DecoderLayer(plan, segment, memory).run(hidden);
+}
+
+void run_decoder_heads(const LayerPlan& plan, const Segment& segment, const Memory& memory,
+                       std::span<const float> hidden, std::span<float> partial) {
+  DecoderLayer(plan, segment, memory).run_heads(hidden, partial);
+}
+
+void combine_decoder_heads(const LayerPlan& plan, const Segment& segment, const Memory& memory,
+                           std::span<const std::span<const float>> partials,
+                           std::span<float> hidden) {
+  DecoderLayer(plan, segment, memory).combine(partials, hidden);
 }
 
 std::int64_t conv_state_bytes(const DecoderShape& shape, std::int64_t taps) {

@@ -26,6 +26,14 @@ struct LayerPlan {
 void run_decoder_layer(const LayerPlan& plan, const Segment& segment, const Memory& memory,
                        std::span<float> hidden);
 
+// The same in two parts, for a shard: the shard's heads as far as the output projection, into
+// `partial` [tokens][hidden]; then the sum over the `partials` of all shards and the rest.
+void run_decoder_heads(const LayerPlan& plan, const Segment& segment, const Memory& memory,
+                       std::span<const float> hidden, std::span<float> partial);
+void combine_decoder_heads(const LayerPlan& plan, const Segment& segment, const Memory& memory,
+                           std::span<const std::span<const float>> partials,
+                           std::span<float> hidden);
+
 // Bytes of one layer's part of a slot: the last taps - 1 inputs of each of the four convolutions.
 std::int64_t conv_state_bytes(const DecoderShape& shape, std::int64_t taps);
 

@@ -89,6 +89,22 @@ LOCKSTEP_HD void project_heads(const float* x, Index heads, Index dim, const flo
   }
 }
 
+// y[i] = sum over p of parts[p][i], in the balanced tree of project_heads(). REQUIRES: count is a
+// power of two.
+LOCKSTEP_HD void sum_tree(const float* const* parts, Index count, Index width, float* y) {
+  for (Index i = 0; i < width; ++i) {
+    float pending[kTreeLevels];
+    float sum = 0;
+    for (Index p = 0; p < count; ++p) {
+      sum = parts[p][i];
+      Index level = 0;
+      for (; (p >> level & 1) != 0; ++level) sum = pending[level] + sum;
+      pending[level] = sum;
+    }
+    y[i] = sum;
+  }
+}
+
 // y[c] = sum over taps of weights[tap][c] * inputs[tap][c], + the newest input.
 template <class Lanes>
 LOCKSTEP_HD void convolve(const float* inputs, const float* weights, Index taps, Index channels,

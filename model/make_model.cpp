@@ -6,13 +6,13 @@
 namespace lockstep::model {
 
 Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed,
-                                          Tokens cache_page) {
+                                          Tokens cache_page, Shard shard) {
   const Result<ModelConfig> config = resolve_model_config(spec);
   if (!config) return config.error();
   if (config->arithmetic == Arithmetic::fingerprint) {
     return std::unique_ptr<Model>(std::make_unique<Fingerprint>(*config, weight_seed, cache_page));
   }
-  return std::unique_ptr<Model>(std::make_unique<Decoder>(*config, weight_seed));
+  return std::unique_ptr<Model>(std::make_unique<Decoder>(*config, weight_seed, shard));
 }
 
 std::vector<std::string> preset_names() {

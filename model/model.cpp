@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/check.h"
+
 namespace lockstep::model {
 namespace {
 
@@ -34,8 +36,11 @@ Geometry make_geometry(const ModelConfig& config, const std::vector<LayerShape>&
 
 }  // namespace
 
-Model::Model(const ModelConfig& config, std::string fingerprint)
-    : name_(config.name), vocab_(config.vocab), fingerprint_(std::move(fingerprint)) {
+Model::Model(const ModelConfig& config, std::string fingerprint, Shard shard)
+    : name_(config.name),
+      vocab_(config.vocab),
+      fingerprint_(std::move(fingerprint)),
+      shard_(shard) {
   for (const Mixer mixer : config.layers) layers_.push_back(layer_shape(config, mixer));
   geometry_ = make_geometry(config, layers_);
   for (std::uint32_t i = 0; i < layers_.size(); ++i) {
@@ -52,20 +57,63 @@ Model::Model(const ModelConfig& config, std::string fingerprint)
   declared_.geometry = geometry_;
 }
 
-RowLayout Model::layout(Component component, Tokens page, bool descending) const {
-  RowLayout layout;
-  layout.component = component;
+template <class Visit>
+void Model::visit_buffers(Component component, Tokens page, bool descending, Visit visit) const {
   const auto count = static_cast<std::uint32_t>(layers_.size());
   for (std::uint32_t i = 0; i < count; ++i) {
     const LayerId layer{descending ? count - 1 - i : i};
-    for (const DeclaredBuffer& buffer : declared_.buffers) {
+    for (std::size_t b = 0; b < declared_.buffers.size(); ++b) {
+      const DeclaredBuffer& buffer = declared_.buffers[b];
       if (buffer.component != component || buffer.layer != layer) continue;
-      const Bytes size = buffer.part == Part::kv ? buffer.bytes * page.value() : buffer.bytes;
-      layout.parts.push_back({layer, buffer.part, layout.row_bytes, size});
-      layout.row_bytes += size;
+      visit(b, buffer.part == Part::kv ? page.value() : std::int64_t{1});
     }
   }
+}
+
+RowLayout Model::layout(Component component, Tokens page, bool descending) const {
+  RowLayout layout;
+  layout.component = component;
+  visit_buffers(component, page, descending, [&](std::size_t index, std::int64_t entries) {
+    const DeclaredBuffer& buffer = declared_.buffers[index];
+    const Bytes size = buffer.bytes * entries;
+    layout.parts.push_back({buffer.layer, buffer.part, layout.row_bytes, size});
+    layout.row_bytes += size;
+  });
   return layout;
+}
+
+std::vector<ByteRange> Model::ranges_in_whole(Component component, Tokens page,
+                                              bool descending) const {
+  std::vector<ByteRange> ranges;
+  Bytes entry_offset;
+  visit_buffers(component, page, descending, [&](std::size_t index, std::int64_t entries) {
+    for (std::int64_t i = 0; i < entries; ++i, entry_offset += whole_[index].bytes) {
+      for (const ByteRange& range : whole_[index].ranges) {
+        const Bytes offset = entry_offset + range.offset;
+        if (!ranges.empty() && ranges.back().offset + ranges.back().size == offset) {
+          ranges.back().size += range.size;
+        } else {
+          ranges.push_back({offset, range.size});
+        }
+      }
+    }
+  });
+  return ranges;
+}
+
+void Model::declare(DeclaredBuffer buffer, WholeEntry whole) {
+  declared_.buffers.push_back(buffer);
+  whole_.push_back(std::move(whole));
+}
+
+void Model::run_heads(LayerId, const Segment&, const Memory&, std::span<const std::byte>,
+                      std::span<std::byte>) const {
+  CHECK("model.not_split", false);
+}
+
+void Model::combine_heads(LayerId, const Segment&, const Memory&,
+                          std::span<const std::span<const std::byte>>, std::span<std::byte>) const {
+  CHECK("model.not_split", false);
 }
 
 }  // namespace lockstep::model

@@ -20,6 +20,7 @@
 #include "core/layout.h"
 #include "core/result.h"
 #include "model/config.h"
+#include "model/shard.h"
 #include "model/spec.h"
 #include "pool/group.h"
 
@@ -73,6 +74,12 @@ class Model {
 
   // The rows of one component: the declared buffers of its layers, ascending or descending.
   RowLayout layout(Component component, Tokens page, bool descending) const;
+  Shard shard() const { return shard_; }
+  // Where the bytes of a row of this shard lie in the row of the whole model, in order. One range
+  // if this is the whole model.
+  std::vector<ByteRange> ranges_in_whole(Component component, Tokens page, bool descending) const;
+  // Whether that many ranks can share the heads; else each rank computes the whole model.
+  virtual bool splits_into(std::size_t ranks) const { return ranks == 1; }
   const DeclaredState& declared_state() const { return declared_; }
 
   virtual Bytes activation_bytes() const = 0;  // scratch per token
@@ -83,6 +90,17 @@ class Model {
   // Reads and writes rows of `layer` only, and the activations.
   virtual void run_layer(LayerId layer, const Segment& segment, const Memory& memory,
                          std::span<std::byte> activations) const = 0;
+  // A layer of a shard: run_heads() on every rank, then, with what all of them left in `partial`
+  // (tokens.size() * partial_bytes() each, in the order of the shards), combine_heads() on every
+  // rank. Together they are run_layer() of the whole model, bit for bit. Only where splits_into()
+  // more than one.
+  virtual Bytes partial_bytes() const { return Bytes{0}; }
+  virtual void run_heads(LayerId layer, const Segment& segment, const Memory& memory,
+                         std::span<const std::byte> activations,
+                         std::span<std::byte> partial) const;
+  virtual void combine_heads(LayerId layer, const Segment& segment, const Memory& memory,
+                             std::span<const std::span<const std::byte>> partials,
+                             std::span<std::byte> activations) const;
   // tokens.size() * output_bytes().
   virtual void head(const Segment& segment, std::span<const std::byte> activations,
                     std::span<std::byte> outputs) const = 0;
@@ -98,23 +116,37 @@ class Model {
  protected:
   // Everything but the buffers of the declared state, which a subclass declares in ascending order
   // of the layers.
-  Model(const ModelConfig& config, std::string fingerprint);
-  void declare(DeclaredBuffer buffer) { declared_.buffers.push_back(buffer); }
+  Model(const ModelConfig& config, std::string fingerprint, Shard shard = {});
+  void declare(DeclaredBuffer buffer) { declare(buffer, {buffer.bytes, {{{}, buffer.bytes}}}); }
+  // The entry of a buffer (one token's, or the slot's) in the whole model: its size, and where the
+  // shard's bytes lie in it.
+  struct WholeEntry {
+    Bytes bytes;
+    std::vector<ByteRange> ranges;
+  };
+  void declare(DeclaredBuffer buffer, WholeEntry whole);
 
  private:
+  // Calls visit(index of the buffer, how many entries of it a row has), in the order of a row.
+  template <class Visit>
+  void visit_buffers(Component component, Tokens page, bool descending, Visit visit) const;
+
   std::string name_;
   std::vector<LayerShape> layers_;
   Geometry geometry_;
   std::int64_t vocab_ = 0;
   std::string fingerprint_;
+  Shard shard_;
   DeclaredState declared_;
+  std::vector<WholeEntry> whole_;  // parallel to declared_.buffers
 };
 
-// A model with the weights of `weight_seed`. `cache_page` takes part in the arithmetic of the
+// A model with the weights of `weight_seed`, or one shard of it. REQUIRES: it splits into
+// `shard.count`. `cache_page` takes part in the arithmetic of the
 // fingerprint model only: the replica passes the page of the cache that it judges, whatever its own
 // memory looks like. An error names the preset or the property and what was expected.
 Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed,
-                                          Tokens cache_page);
+                                          Tokens cache_page, Shard shard = {});
 // The presets that make_model() knows, sorted.
 std::vector<std::string> preset_names();
 

@@ -56,13 +56,13 @@ void DataChecks::note_launch(const Event& event, const ForwardLaunched& launched
 // `row`, said to hold `content`, against the digest that the replica kept.
 void DataChecks::check_row(RankId rank, RequestId request, Component component, Row row,
                            ContentId content, std::string_view when) {
-  const RowDigests* expected = scene_.replica.digests(content);
+  const RowDigests* expected = scene_.replica.digests(rank, content);
   if (expected == nullptr) return;
   const std::span<const std::byte> bytes = scene_.inspector(rank).row_bytes(component, row);
   ++scene_.verdict.tally.rows_compared;
   const std::uint64_t digest = row_digest(bytes);
   if (digest == expected->of[index(component)]) return;
-  const auto difference = scene_.replica.find_difference(component, content, bytes);
+  const auto difference = scene_.replica.find_difference(rank, component, content, bytes);
   Where where{.row = row};
   if (difference) where.layer = difference->layer;
   const Tokens end = scene_.geometry().tokens(scene_.contents.pages(content));
@@ -142,9 +142,7 @@ void DataChecks::note_copy(const Event& event, const CopyExecuted& copied, Token
   PreparedSlot prepared{copied.source, copied.q, boundary, row_digest(source), std::nullopt};
   const std::vector<std::byte> copy_of_source(source.begin(), source.end());
   const auto q = inspector.row_bytes(Component::mamba, copied.q);
-  const bool descending = scene_.config.cache.object_order == ObjectOrder::descending;
-  const RowLayout layout =
-      scene_.config.model->layout(Component::mamba, scene_.geometry().page, descending);
+  const RowLayout& layout = scene_.replica.layout(event.rank, Component::mamba);
   const std::vector<LayerId> layers = layout.layers();
   const LayerId last = *std::ranges::max_element(layers);
   const bool only_last = scene_.config.cache.overlap == OverlapPolicy::per_layer;
@@ -169,10 +167,10 @@ void DataChecks::check_prepared_slot(const Event& event, const RequestRecord& re
   if (found == prepared_.end()) return;
   const PreparedSlot prepared = found->second;
   prepared_.erase(found);
-  std::uint64_t expected = scene_.replica.empty_state_digest();
+  std::uint64_t expected = scene_.replica.empty_state_digest(event.rank);
   if (prepared.boundary) {
     const RowDigests* digests =
-        scene_.replica.digests(scene_.requests.content_at(request, *prepared.boundary));
+        scene_.replica.digests(event.rank, scene_.requests.content_at(request, *prepared.boundary));
     if (digests == nullptr) return;
     expected = digests->of[index(Component::mamba)];
   }
@@ -216,7 +214,7 @@ void DataChecks::check_written_rows(const Event& event, ForwardId forward,
       ++scene_.verdict.tally.rows_compared;
       const auto bytes = scene_.inspector(event.rank).row_bytes(component, row);
       if (const auto difference =
-              scene_.replica.compare(segment.request, component, bytes, begin, stop)) {
+              scene_.replica.compare(event.rank, segment.request, component, bytes, begin, stop)) {
         scene_.findings.report(
             "D1", event.rank, segment.request,
             std::string(name(component)) + " tokens " + std::to_string(begin.value()) + " to " +
@@ -236,8 +234,8 @@ void DataChecks::check_private_slot(const Event& event, const SegmentView& segme
   if (segment.q == kTrapRow || q.owner == RowOwner::free) return;
   const auto bytes = scene_.inspector(event.rank).row_bytes(Component::mamba, segment.q);
   ++scene_.verdict.tally.rows_compared;
-  const auto difference =
-      scene_.replica.compare_state(segment.request, Scene::script(request), bytes, end_of(segment));
+  const auto difference = scene_.replica.compare_state(
+      event.rank, segment.request, Scene::script(request), bytes, end_of(segment));
   if (!difference) return;
   scene_.findings.report(
       "D1", event.rank, segment.request, "Q holds the state after " + text(end_of(segment)),

@@ -61,7 +61,7 @@ struct EngineView {
       : config(std::move(engine_config)),
         specification(config.geometry),
         ledgers(make_ledgers(config, contents, requests)),
-        replica(*config.model, config.geometry.page,
+        replica(*config.model, config.shards, config.geometry.page,
                 config.cache.object_order == ObjectOrder::descending, kReplicaMemo),
         scene{config,        contents, requests, ledgers,  store,
               specification, matches,  replica,  findings, verdict},

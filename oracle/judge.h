@@ -18,6 +18,9 @@ struct JudgeConfig {
   Geometry geometry;  // page and track interval filled in
   CacheConfig cache;
   const model::Model* model = nullptr;  // outlives the judge
+  // Where ranks share the model's heads, each rank's part; outlive the judge or the next
+  // reconfigure().
+  std::vector<const model::Model*> shards;
   std::string layout_fingerprint;       // as the linker's namespaces name it
   std::vector<const Inspector*> ranks;  // one per rank; outlive the judge or the next reconfigure()
   bool stop_at_first = false;

@@ -58,7 +58,8 @@ void Replica::visit_runs(Sequence& sequence, Pages page, Visit visit) const {
         sequence.outputs.get() + first_token * output_bytes, page_.index() * output_bytes);
 }
 
-Replica::Replica(const model::Model& model, Tokens page, bool descending, Bytes memo_limit)
+Replica::Replica(const model::Model& model, std::span<const model::Model* const> shards,
+                 Tokens page, bool descending, Bytes memo_limit)
     : model_(model),
       page_(page),
       layouts_{model.layout(Component::full, page, descending),
@@ -69,6 +70,14 @@ Replica::Replica(const model::Model& model, Tokens page, bool descending, Bytes 
       memo_(Bytes{static_cast<std::int64_t>(record_bytes_)}, memo_limit) {
   for (Component component : {Component::full, Component::swa})
     parts_[index(component)] = map_parts(component);
+  if (shards.empty()) ranks_.push_back({layouts_, {}, {}});
+  for (const model::Model* shard : shards) {
+    RankRows& rows = ranks_.emplace_back();
+    for (Component component : kComponents) {
+      rows.layouts[index(component)] = shard->layout(component, page, descending);
+      rows.cuts[index(component)] = shard->ranges_in_whole(component, page, descending);
+    }
+  }
 }
 
 Replica::~Replica() = default;
@@ -196,7 +205,6 @@ void Replica::run_model(Sequence& sequence, const Script& script, Tokens end) {
 
 void Replica::record_page(Sequence& sequence, const Script& script, Pages page, Row state) {
   const ContentId content = script.chain[page.index()];
-  if (content.index() >= digests_.size()) digests_.resize(content.index() + 1);
   if (memo_.has(content)) return;
   const std::span<std::byte> record = memo_.add(content);
   visit_runs(sequence, page, [&](std::size_t offset, const std::byte* place, std::size_t size) {
@@ -204,12 +212,16 @@ void Replica::record_page(Sequence& sequence, const Script& script, Pages page, 
   });
   std::memcpy(record.data() + record_offset(Component::mamba), sequence.slot(state),
               sequence.slot_bytes());
-  RowDigests& digests = digests_[content.index()];
-  for (Component component : kComponents) {
-    const std::size_t c = index(component);
-    digests.of[c] = row_digest(record.subspan(record_offset(component), row_bytes(layouts_[c])));
+  for (RankRows& rows : ranks_) {
+    if (content.index() >= rows.digests.size()) rows.digests.resize(content.index() + 1);
+    RowDigests& digests = rows.digests[content.index()];
+    for (Component component : kComponents) {
+      const std::size_t c = index(component);
+      const auto whole = record.subspan(record_offset(component), row_bytes(layouts_[c]));
+      digests.of[c] = row_digest(cut(rows, component, whole));
+    }
+    digests.known = true;
   }
-  digests.known = true;
 }
 
 std::size_t Replica::record_offset(Component component) const {
@@ -227,12 +239,37 @@ std::span<const std::byte> Replica::outputs(RequestId request, Tokens begin, Tok
           (end - begin).index() * output_bytes};
 }
 
-std::optional<RowDifference> Replica::compare(RequestId request, Component component,
+const Replica::RankRows& Replica::rows_of(RankId rank) const {
+  return ranks_.size() == 1 ? ranks_.front() : ranks_[rank.index()];
+}
+
+std::span<const std::byte> Replica::cut(const RankRows& rows, Component component,
+                                        std::span<const std::byte> whole) const {
+  const std::vector<ByteRange>& ranges = rows.cuts[index(component)];
+  if (ranges.empty()) return whole;
+  cut_.clear();
+  for (const ByteRange& range : ranges) {
+    const auto part = whole.subspan(range.offset.index(), range.size.index());
+    cut_.insert(cut_.end(), part.begin(), part.end());
+  }
+  return cut_;
+}
+
+std::optional<RowDifference> Replica::compare(RankId rank, RequestId request, Component component,
                                               std::span<const std::byte> row, Tokens begin,
                                               Tokens end) const {
   const Sequence& sequence = *sequences_.at(request);
   CHECK("replica.compare", begin < end && end <= sequence.computed &&
                                begin / page_ == (end.value() - 1) / page_.value());
+  const RankRows& rows = rows_of(rank);
+  return rows.cuts[index(component)].empty()
+             ? compare_whole(sequence, component, row, begin, end)
+             : compare_cut(rows, sequence, component, row, begin, end);
+}
+
+std::optional<RowDifference> Replica::compare_whole(const Sequence& sequence, Component component,
+                                                    std::span<const std::byte> row, Tokens begin,
+                                                    Tokens end) const {
   const std::size_t in_page = (begin % page_).index();
   const std::byte* const memory = sequence.memory[index(component)].get();
   for (const PartMap& part : parts_[index(component)]) {
@@ -249,10 +286,40 @@ std::optional<RowDifference> Replica::compare(RequestId request, Component compo
   return std::nullopt;
 }
 
-std::optional<RowDifference> Replica::first_difference(Component component,
-                                                       std::span<const std::byte> expected,
+// Brings the page into the whole model's row, cuts out the rank's, and compares the tokens in it.
+std::optional<RowDifference> Replica::compare_cut(const RankRows& rows, const Sequence& sequence,
+                                                  Component component,
+                                                  std::span<const std::byte> row, Tokens begin,
+                                                  Tokens end) const {
+  const std::size_t c = index(component);
+  const std::size_t in_page = (begin % page_).index();
+  const std::size_t count = (end - begin).index();
+  whole_row_.assign(row_bytes(layouts_[c]), std::byte{0});
+  for (const PartMap& part : parts_[c]) {
+    const std::byte* source = sequence.memory[c].get() +
+                              part.token_offset * sequence.capacity.index() +
+                              begin.index() * part.entry_bytes;
+    std::memcpy(whole_row_.data() + part.row_offset + in_page * part.entry_bytes, source,
+                count * part.entry_bytes);
+  }
+  const std::span<const std::byte> expected = cut(rows, component, whole_row_);
+  for (const LayerPart& part : rows.layouts[c].parts) {
+    const std::size_t entry_bytes = part.size.index() / page_.index();
+    for (std::size_t token = 0; token < count; ++token) {
+      const std::size_t at = part.offset.index() + (in_page + token) * entry_bytes;
+      if (std::ranges::equal(expected.subspan(at, entry_bytes), row.subspan(at, entry_bytes)))
+        continue;
+      return RowDifference{part.layer, begin + Tokens{static_cast<std::int64_t>(token)}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<RowDifference> Replica::first_difference(const RankRows& rows, Component component,
+                                                       std::span<const std::byte> whole,
                                                        std::span<const std::byte> actual) const {
-  for (const LayerPart& part : layouts_[index(component)].parts) {
+  const std::span<const std::byte> expected = cut(rows, component, whole);
+  for (const LayerPart& part : rows.layouts[index(component)].parts) {
     const auto range = [&](std::span<const std::byte> row) {
       return row.subspan(part.offset.index(), part.size.index());
     };
@@ -262,37 +329,41 @@ std::optional<RowDifference> Replica::first_difference(Component component,
   return std::nullopt;
 }
 
-std::optional<RowDifference> Replica::find_difference(Component component, ContentId content,
+std::optional<RowDifference> Replica::find_difference(RankId rank, Component component,
+                                                      ContentId content,
                                                       std::span<const std::byte> row) const {
   const std::span<const std::byte> record = memo_.find(content);
   if (record.empty()) return std::nullopt;
   return first_difference(
-      component, record.subspan(record_offset(component), row_bytes(layouts_[index(component)])),
-      row);
+      rows_of(rank), component,
+      record.subspan(record_offset(component), row_bytes(layouts_[index(component)])), row);
 }
 
-std::optional<RowDifference> Replica::compare_state(RequestId request, const Script& script,
+std::optional<RowDifference> Replica::compare_state(RankId rank, RequestId request,
+                                                    const Script& script,
                                                     std::span<const std::byte> slot,
                                                     Tokens depth) const {
   Sequence& sequence = *sequences_.at(request);
   CHECK("replica.compare_state", depth <= sequence.computed);
   if (depth == sequence.computed) {
-    return first_difference(Component::mamba, {sequence.slot(kRunningSlot), sequence.slot_bytes()},
-                            slot);
+    return first_difference(rows_of(rank), Component::mamba,
+                            {sequence.slot(kRunningSlot), sequence.slot_bytes()}, slot);
   }
   if (depth % page_ != Tokens{0} || depth == Tokens{0}) return std::nullopt;
-  return find_difference(Component::mamba, script.chain[Pages{depth / page_}.index() - 1], slot);
+  return find_difference(rank, Component::mamba, script.chain[Pages{depth / page_}.index() - 1],
+                         slot);
 }
 
-const RowDigests* Replica::digests(ContentId content) const {
-  if (content.index() >= digests_.size() || !digests_[content.index()].known) return nullptr;
-  return &digests_[content.index()];
+const RowDigests* Replica::digests(RankId rank, ContentId content) const {
+  const std::vector<RowDigests>& digests = rows_of(rank).digests;
+  if (content.index() >= digests.size() || !digests[content.index()].known) return nullptr;
+  return &digests[content.index()];
 }
 
-std::uint64_t Replica::empty_state_digest() const {
+std::uint64_t Replica::empty_state_digest(RankId rank) const {
   std::vector<std::byte> slot(row_bytes(layouts_[index(Component::mamba)]));
   model_.clear_slot(slot);
-  return row_digest(slot);
+  return row_digest(cut(rows_of(rank), Component::mamba, slot));
 }
 
 }  // namespace lockstep::oracle

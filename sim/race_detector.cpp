@@ -49,19 +49,23 @@ RaceDetector::Stream& RaceDetector::next_entry(StreamKind kind) {
 
 void RaceDetector::recorded(StreamKind stream, DeviceEvent::State& event) {
   const StreamClock& clock = next_entry(stream).clock;
-  if (!event.reached) event.clock = clock;
+  if (event.reached) return;
+  event.clock = clock;
+  event.clock_of = this;
 }
 
 void RaceDetector::waited(StreamKind stream, const DeviceEvent::State& event) {
-  join(next_entry(stream).clock, event.clock);
+  Stream& waiting = next_entry(stream);
+  if (event.clock_of == this) join(waiting.clock, event.clock);
 }
 
 void RaceDetector::signalled(DeviceEvent::State& event) {
   event.clock = host_;
+  event.clock_of = this;
 }
 
 void RaceDetector::seen_by_host(const DeviceEvent::State& event) {
-  join(host_, event.clock);
+  if (event.clock_of == this) join(host_, event.clock);
 }
 
 void RaceDetector::op_begins(StreamKind stream, const Op& op) {

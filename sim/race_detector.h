@@ -13,7 +13,8 @@
 //
 // Verified: all accesses that operations declare, on one device. Not verified: that operations
 // declare what they do (sim/access_check.h does that); host memory, which is read behind events by
-// construction; the trap row, which belongs to nobody; an order between ranks, which share no row.
+// construction; the trap row, which belongs to nobody; an order between ranks, which share no row:
+// an event of another rank's device passes no clock on, which can only report too much.
 // A later access is compared with the last write and the last read of each stream only: the first
 // race of a cell is always found, a second one may hide behind it.
 #pragma once

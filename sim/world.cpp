@@ -80,10 +80,20 @@ Result<void> World::build() {
   const std::uint64_t weight_seed = substream(config_.seed, "weights").next();
   auto model = model::make_model(config_.model, weight_seed, config_.cache.page);
   if (!model) return model.error();
-  const auto pools = plan_pools(**model, config_.model, config_.cache);
+  std::vector<std::unique_ptr<model::Model>> shards;
+  const auto ranks = static_cast<std::uint32_t>(config_.ranks);
+  for (std::uint32_t r = 0; ranks > 1 && (*model)->splits_into(ranks) && r < ranks; ++r) {
+    auto shard = model::make_model(config_.model, weight_seed, config_.cache.page, {r, ranks});
+    if (!shard) return shard.error();
+    shards.push_back(std::move(*shard));
+  }
+  const model::Model& first = shards.empty() ? **model : *shards.front();
+  const auto pools = plan_pools(first, config_.model, config_.cache);
   if (!pools) return pools.error();
 
-  retired_model_ = std::move(model_);
+  retired_models_ = std::move(shards_);
+  retired_models_.push_back(std::move(model_));
+  shards_ = std::move(shards);
   model_ = std::move(*model);
   layout_ = layout_fingerprint(*pools);
   geometry_ = model_->geometry();
@@ -99,8 +109,9 @@ Result<void> World::build() {
                               config_.seed,
                               config_.schedule,
                               config_.watch};
-    ranks_.push_back(std::make_unique<RankHost>(host, *pools, *model_, *config_.parts, loop_,
-                                                *store_, sink, &faults_, reports(host.rank)));
+    ranks_.push_back(std::make_unique<RankHost>(host, *pools, model_of(host.rank), *config_.parts,
+                                                loop_, *store_, sink, &faults_,
+                                                reports(host.rank)));
     units.push_back(ranks_.back()->unit());
   }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
@@ -113,6 +124,7 @@ oracle::JudgeConfig World::judge_config() const {
   config.geometry = geometry_;
   config.cache = config_.cache;
   config.model = model_.get();
+  for (const auto& shard : shards_) config.shards.push_back(shard.get());
   config.layout_fingerprint = layout_;
   for (const auto& rank : ranks_) config.ranks.push_back(&rank->cache().inspector());
   config.stop_at_first = config_.stop_at_first;

@@ -94,6 +94,10 @@ class World : private EventSink {
  private:
   explicit World(WorldConfig config);
   Result<void> build();
+  // What the rank computes: its shard, or the whole model.
+  const model::Model& model_of(RankId rank) const {
+    return shards_.empty() ? *model_ : *shards_[rank.index()];
+  }
   oracle::JudgeConfig judge_config() const;
   void emit(RankId rank, RequestId request, EventBody body) override;
   // What the device of `rank` reports becomes a violation.
@@ -131,8 +135,9 @@ class World : private EventSink {
   std::map<RequestId, std::vector<TokenId>> tokens_;
   FaultPlan faults_;
   std::unique_ptr<model::Model> model_;
-  std::unique_ptr<model::Model>
-      retired_model_;  // the oracle may still name it until it is reconfigured
+  std::vector<std::unique_ptr<model::Model>> shards_;  // one per rank, or none
+  // The oracle may still name them until it is reconfigured.
+  std::vector<std::unique_ptr<model::Model>> retired_models_;
   Geometry geometry_;
   std::string layout_;
   std::unique_ptr<MemoryStore> store_;

@@ -32,13 +32,18 @@ class EventBeforeForward : public engine::Executor {
  public:
   using Executor::Executor;
 
-  DeviceEvent launch(const std::shared_ptr<engine::Forward>& forward, std::size_t rank,
-                     Cache& cache) override {
-    DeviceEvent early;
-    device_.record(StreamKind::compute, early);
-    Executor::launch(forward, rank, cache);
-    return early;
+  void begin(const std::shared_ptr<engine::Forward>& forward, std::size_t rank) override {
+    early_ = DeviceEvent();
+    device_.record(StreamKind::compute, early_);
+    Executor::begin(forward, rank);
   }
+  DeviceEvent end(const std::shared_ptr<engine::Forward>& forward, std::size_t rank) override {
+    Executor::end(forward, rank);
+    return early_;
+  }
+
+ private:
+  DeviceEvent early_;
 };
 
 // A wait left out alone changes nothing: the engine takes a forward's results only behind its

@@ -52,19 +52,26 @@ class SnapshotTooEarly : public engine::Executor {
  public:
   using Executor::Executor;
 
- protected:
-  void enqueue_layer(const std::shared_ptr<engine::Forward>& forward, std::size_t rank,
-                     LayerId layer) override {
-    Executor::enqueue_layer(forward, rank, layer);
-    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
-      const engine::RankSegment& local = forward->ranks[rank].segments[i];
-      for (const SnapshotView& snapshot : local.snapshots) {
-        if (snapshot.depth == forward->segments[i].end()) copy(local.q, snapshot.slot, layer);
-      }
-    }
+  void run_layer(const std::shared_ptr<engine::Forward>& forward, std::size_t rank, LayerId layer,
+                 Cache& cache) override {
+    Executor::run_layer(forward, rank, layer, cache);
+    snapshot(*forward, rank, layer);
+  }
+  void combine_heads(const std::shared_ptr<engine::Forward>& forward, std::size_t rank,
+                     LayerId layer, std::span<const DeviceEvent> heads) override {
+    Executor::combine_heads(forward, rank, layer, heads);
+    snapshot(*forward, rank, layer);
   }
 
  private:
+  void snapshot(const engine::Forward& forward, std::size_t rank, LayerId layer) {
+    for (std::size_t i = 0; i < forward.segments.size(); ++i) {
+      const engine::RankSegment& local = forward.ranks[rank].segments[i];
+      for (const SnapshotView& snapshot : local.snapshots) {
+        if (snapshot.depth == forward.segments[i].end()) copy(local.q, snapshot.slot, layer);
+      }
+    }
+  }
   void copy(Row q, Row slot, LayerId layer) {
     RowPool& pool = pools_.pool(Component::mamba);
     Op op{.name = "snapshot.copy", .link = Link::device_memory};

@@ -9,6 +9,11 @@
 
 namespace lockstep {
 
+struct ByteRange {
+  Bytes offset;
+  Bytes size;
+};
+
 struct LayerPart {
   LayerId layer;
   Part part = Part::kv;

@@ -72,8 +72,9 @@ class DeviceEvent {
   };
   struct State {
     bool reached = false;
-    std::vector<Waiter> waiters;  // called once, when it is reached
-    StreamClock clock{};          // what is over when it is reached; a listener's, else unused
+    std::vector<Waiter> waiters;     // called once, when it is reached
+    StreamClock clock{};             // what is over when it is reached; a listener's, else unused
+    const void* clock_of = nullptr;  // the listener whose streams the clock counts
   };
   DeviceEvent() : state_(std::make_shared<State>()) {}
   // For whoever runs the streams. The host asks Device::reached(), which knows who asks.

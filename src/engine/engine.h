@@ -163,6 +163,7 @@ class Engine {
 
   void launch_forward();
   void launch(const std::shared_ptr<Forward>& forward);
+  void launch_layer(const std::shared_ptr<Forward>& forward, LayerId layer);
   void plan_decodes(Forward& forward);
   void plan_prefills(Forward& forward);
   void plan(Forward& forward, Request& request, Tokens count);

@@ -32,42 +32,33 @@ model::Segment Executor::segment(const PlannedSegment& planned, const RankSegmen
           local.swa,         local.q,       local.snapshots};
 }
 
-DeviceEvent Executor::launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
-                             Cache& cache) {
-  const std::int64_t tokens = token_count(*forward);
-  const Bytes activations{tokens * model_.activation_bytes().value()};
-  device_.enqueue(StreamKind::compute,
-                  {"forward.embed",
-                   Link::device_memory,
-                   activations,
-                   [this, forward, rank] {
-                     for (std::size_t i = 0; i < forward->segments.size(); ++i) {
-                       RankSegment& local = forward->ranks[rank].segments[i];
-                       fetch_input(local, rank);
-                       model_.embed(segment(forward->segments[i], local), local.activations);
-                     }
-                   },
-                   {}});
-  const auto clear = [this](std::span<std::byte> slot) { model_.clear_slot(slot); };
-  for (std::size_t l = 0; l < model_.layers().size(); ++l) {
-    const LayerId layer{static_cast<std::uint32_t>(l)};
-    for (const PlannedSegment& planned : forward->segments) {
-      cache.before_layer(planned.request, layer, clear);
+void Executor::begin(const std::shared_ptr<Forward>& forward, std::size_t rank) {
+  if (has_shard()) {
+    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+      const Bytes size = model_.partial_bytes() * forward->segments[i].count.value();
+      for (auto& partial : forward->ranks[rank].segments[i].partials) partial.resize(size.index());
     }
-    enqueue_layer(forward, rank, layer);
   }
-  device_.enqueue(StreamKind::compute, {"forward.head",
-                                        Link::device_memory,
-                                        activations,
-                                        [this, forward, rank] {
-                                          for (std::size_t i = 0; i < forward->segments.size();
-                                               ++i) {
-                                            RankSegment& local = forward->ranks[rank].segments[i];
-                                            model_.head(segment(forward->segments[i], local),
-                                                        local.activations, local.outputs);
-                                          }
-                                        },
-                                        {}});
+  Op op = op_on_activations("forward.embed", *forward, 1);
+  op.body = [this, forward, rank] {
+    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+      RankSegment& local = forward->ranks[rank].segments[i];
+      fetch_input(local, rank);
+      model_.embed(segment(forward->segments[i], local), local.activations);
+    }
+  };
+  device_.enqueue(StreamKind::compute, std::move(op));
+}
+
+DeviceEvent Executor::end(const std::shared_ptr<Forward>& forward, std::size_t rank) {
+  Op op = op_on_activations("forward.head", *forward, 1);
+  op.body = [this, forward, rank] {
+    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+      RankSegment& local = forward->ranks[rank].segments[i];
+      model_.head(segment(forward->segments[i], local), local.activations, local.outputs);
+    }
+  };
+  device_.enqueue(StreamKind::compute, std::move(op));
   DeviceEvent done;
   device_.record(StreamKind::compute, done);
   return done;
@@ -82,10 +73,25 @@ void Executor::fetch_input(RankSegment& local, std::size_t rank) const {
   local.input.reset();
 }
 
-void Executor::enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank,
-                             LayerId layer) {
-  const Bytes bytes{2 * token_count(*forward) * model_.activation_bytes().value()};
-  Op op{"forward.layer", Link::device_memory, bytes, {}, {}};
+Op Executor::op_on_activations(std::string_view name, const Forward& forward,
+                               std::int64_t passes) const {
+  Op op;
+  op.name = name;
+  op.bytes = model_.activation_bytes() * (passes * token_count(forward));
+  return op;
+}
+
+void Executor::before_layer(const Forward& forward, LayerId layer, Cache& cache) {
+  const auto clear = [this](std::span<std::byte> slot) { model_.clear_slot(slot); };
+  for (const PlannedSegment& planned : forward.segments) {
+    cache.before_layer(planned.request, layer, clear);
+  }
+}
+
+void Executor::run_layer(const std::shared_ptr<Forward>& forward, std::size_t rank, LayerId layer,
+                         Cache& cache) {
+  before_layer(*forward, layer, cache);
+  Op op = op_on_activations("forward.layer", *forward, 2);
   op.body = [this, forward, rank, layer] {
     for (std::size_t i = 0; i < forward->segments.size(); ++i) {
       RankSegment& local = forward->ranks[rank].segments[i];
@@ -93,24 +99,72 @@ void Executor::enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_
     }
   };
   op.accesses = [this, forward, rank, layer](const AccessSink& sink) {
-    report_accesses(*forward, rank, layer, sink);
+    report_pages(*forward, rank, layer, sink);
+    report_slots(*forward, rank, layer, sink);
   };
   device_.enqueue(StreamKind::compute, std::move(op));
 }
 
-void Executor::report_accesses(const Forward& forward, std::size_t rank, LayerId layer,
-                               const AccessSink& sink) const {
+DeviceEvent Executor::run_heads(const std::shared_ptr<Forward>& forward, std::size_t rank,
+                                LayerId layer, Cache& cache) {
+  before_layer(*forward, layer, cache);
+  Op op = op_on_activations("forward.heads", *forward, 2);
+  op.body = [this, forward, rank, layer] {
+    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+      RankSegment& local = forward->ranks[rank].segments[i];
+      model_.run_heads(layer, segment(forward->segments[i], local), memory_, local.activations,
+                       local.partial(layer));
+    }
+  };
+  op.accesses = [this, forward, rank, layer](const AccessSink& sink) {
+    report_pages(*forward, rank, layer, sink);
+    report_slots(*forward, rank, layer, sink);
+  };
+  device_.enqueue(StreamKind::compute, std::move(op));
+  DeviceEvent done;
+  device_.record(StreamKind::compute, done);
+  return done;
+}
+
+void Executor::combine_heads(const std::shared_ptr<Forward>& forward, std::size_t rank,
+                             LayerId layer, std::span<const DeviceEvent> heads) {
+  for (std::size_t other = 0; other < heads.size(); ++other) {
+    if (other != rank) device_.wait(StreamKind::compute, heads[other]);
+  }
+  Op op = op_on_activations("forward.combine", *forward, 2);
+  op.body = [this, forward, rank, layer] {
+    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+      std::vector<std::span<const std::byte>> partials;
+      for (RankForward& other : forward->ranks) {
+        partials.push_back(other.segments[i].partial(layer));
+      }
+      RankSegment& local = forward->ranks[rank].segments[i];
+      model_.combine_heads(layer, segment(forward->segments[i], local), memory_, partials,
+                           local.activations);
+    }
+  };
+  op.accesses = [this, forward, rank, layer](const AccessSink& sink) {
+    report_slots(*forward, rank, layer, sink);
+  };
+  device_.enqueue(StreamKind::compute, std::move(op));
+}
+
+void Executor::report_pages(const Forward& forward, std::size_t rank, LayerId layer,
+                            const AccessSink& sink) const {
+  const model::Attention attention = model_.layers()[layer.index()].attention;
+  if (attention == model::Attention::none) return;
+  const bool full = attention == model::Attention::full;
+  const RowLayout& layout = pools_.pool(full ? Component::full : Component::swa).layout();
   for (std::size_t i = 0; i < forward.segments.size(); ++i) {
-    const PlannedSegment& planned = forward.segments[i];
     const RankSegment& local = forward.ranks[rank].segments[i];
-    const model::LayerShape& shape = model_.layers()[layer.index()];
-    if (shape.attention == model::Attention::full) {
-      report_kv(pools_.pool(Component::full).layout(), local.full, planned, layer, sink);
-    }
-    if (shape.attention == model::Attention::swa) {
-      report_kv(pools_.pool(Component::swa).layout(), local.swa, planned, layer, sink);
-    }
-    if (!shape.recurrent) continue;
+    report_kv(layout, full ? local.full : local.swa, forward.segments[i], layer, sink);
+  }
+}
+
+void Executor::report_slots(const Forward& forward, std::size_t rank, LayerId layer,
+                            const AccessSink& sink) const {
+  if (!model_.layers()[layer.index()].recurrent) return;
+  for (const RankSegment& local : forward.ranks[rank].segments) {
     for (const LayerPart& part : pools_.pool(Component::mamba).layout().parts) {
       if (part.layer != layer) continue;
       sink({Component::mamba, local.q, layer, part.part, AccessMode::read});

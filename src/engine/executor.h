@@ -1,9 +1,17 @@
 // Turns one rank's part of a forward into operations on its compute stream: embedding, the layers
 // in order, the head. In front of each layer the cache orders what must come first (waits for
 // loads, the copy into Q).
+//
+// Where ranks share the heads of the model, a layer is two operations, and events across the ranks
+// order the second behind the first of all of them:
+//
+//   rank 0   | heads of layer l |   | combine |   | heads of layer l+1 |
+//                                 X                 the partial sums alternate between two buffers:
+//   rank 1   | heads of layer l |   | combine |     nobody writes one that another rank still reads
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "device/device.h"
 #include "engine/forward.h"
@@ -19,22 +27,35 @@ class Executor {
   Executor(const model::Model& model, Device& device, PoolGroup& pools, Tokens page);
   virtual ~Executor() = default;
 
-  // Enqueues the forward and records the event behind it. The forward does not own the event: what
-  // waits for it owns the forward.
-  virtual DeviceEvent launch(const std::shared_ptr<Forward>& forward, std::size_t rank,
-                             Cache& cache);
+  // A forward is begin(), the layers in order, end(); all only enqueue.
+  virtual void begin(const std::shared_ptr<Forward>& forward, std::size_t rank);
+  // A layer of the whole model.
+  virtual void run_layer(const std::shared_ptr<Forward>& forward, std::size_t rank, LayerId layer,
+                         Cache& cache);
+  // The heads of a shard; then, behind the events of all ranks, the rest of the layer.
+  DeviceEvent run_heads(const std::shared_ptr<Forward>& forward, std::size_t rank, LayerId layer,
+                        Cache& cache);
+  virtual void combine_heads(const std::shared_ptr<Forward>& forward, std::size_t rank,
+                             LayerId layer, std::span<const DeviceEvent> heads);
+  // Records the event behind the forward. The forward does not own it: what waits for it owns the
+  // forward.
+  virtual DeviceEvent end(const std::shared_ptr<Forward>& forward, std::size_t rank);
+  bool has_shard() const { return model_.shard().count > 1; }
 
  protected:
-  virtual void enqueue_layer(const std::shared_ptr<Forward>& forward, std::size_t rank,
-                             LayerId layer);
-
   const model::Model& model_;
   Device& device_;
   PoolGroup& pools_;
 
  private:
-  void report_accesses(const Forward& forward, std::size_t rank, LayerId layer,
-                       const AccessSink& sink) const;
+  // Of all segments on that rank: what must come before the layer.
+  void before_layer(const Forward& forward, LayerId layer, Cache& cache);
+  // `passes`: how often the activations are read or written.
+  Op op_on_activations(std::string_view name, const Forward& forward, std::int64_t passes) const;
+  void report_pages(const Forward& forward, std::size_t rank, LayerId layer,
+                    const AccessSink& sink) const;
+  void report_slots(const Forward& forward, std::size_t rank, LayerId layer,
+                    const AccessSink& sink) const;
   void report_kv(const RowLayout& layout, const std::vector<Row>& table,
                  const PlannedSegment& planned, LayerId layer, const AccessSink& sink) const;
   // The token that a forward in front of this one has generated on the device.

@@ -1,8 +1,11 @@
 // The plan of one forward: everything that its operations read, fixed when it is launched.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +47,9 @@ struct RankSegment {
   std::vector<SnapshotView> snapshots;
   std::vector<std::byte> activations;
   std::vector<std::byte> outputs;
+  // What a shard of the model gives the other ranks, of two neighbouring layers.
+  std::array<std::vector<std::byte>, 2> partials;
+  std::span<std::byte> partial(LayerId layer) { return partials[layer.index() % 2]; }
 };
 
 struct RankForward {

@@ -30,8 +30,27 @@ void Engine::launch(const std::shared_ptr<Forward>& forward) {
     const std::vector<SegmentView> views = forward->view(rank);
     sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
                ForwardLaunched{forward->id, views});
-    const DeviceEvent done = ranks_[rank].executor->launch(forward, rank, *ranks_[rank].cache);
+    ranks_[rank].executor->begin(forward, rank);
+  }
+  for (std::uint32_t i = 0; i < model_.layers().size(); ++i) launch_layer(forward, LayerId{i});
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const DeviceEvent done = ranks_[rank].executor->end(forward, rank);
     ranks_[rank].device->on_reached(done, [forward] { --forward->ranks_to_go; });
+  }
+}
+
+void Engine::launch_layer(const std::shared_ptr<Forward>& forward, LayerId layer) {
+  std::vector<DeviceEvent> heads;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    Executor& executor = *ranks_[rank].executor;
+    if (executor.has_shard()) {
+      heads.push_back(executor.run_heads(forward, rank, layer, *ranks_[rank].cache));
+    } else {
+      executor.run_layer(forward, rank, layer, *ranks_[rank].cache);
+    }
+  }
+  for (std::size_t rank = 0; rank < heads.size(); ++rank) {
+    ranks_[rank].executor->combine_heads(forward, rank, layer, heads);
   }
 }
 

@@ -11,6 +11,11 @@ instead of 64 tokens, which changes no expectation where it is below the page, a
 smaller pages states its window. Else `state_chunk` is overridden so that G = page. No expectation
 depends on anything else of the model, so none is dropped or changed; what numbers add is that each
 request's logits are compared with both judges.
+
+Where the number of ranks divides the preset's 4 KV heads, ranks share the heads. A scenario of one
+rank runs once more with 4 ranks, as `NAME on 4 ranks`: the same is reused, and the judges, who
+compute the whole model, see the same logits. Scenarios with faults are left out there: a fault on
+one rank of four is another scenario.
 """
 import json
 import math
@@ -45,6 +50,9 @@ def write_variants(folder):
             continue
         scenario["model"] = model
         (folder / path.name).write_text(json.dumps(scenario))
+        if scenario.get("ranks", 1) == 1 and "faults" not in scenario:
+            name = f"{path.stem} on 4 ranks"
+            (folder / f"{name}.json").write_text(json.dumps(scenario | {"ranks": 4, "name": name}))
 
 
 def run(folder, report):

@@ -15,8 +15,8 @@
 namespace lockstep::model {
 
 inline std::unique_ptr<Model> must_make(const ModelSpec& spec, std::uint64_t seed = 7,
-                                        Tokens cache_page = Tokens{4}) {
-  Result<std::unique_ptr<Model>> model = make_model(spec, seed, cache_page);
+                                        Tokens cache_page = Tokens{4}, Shard shard = {}) {
+  Result<std::unique_ptr<Model>> model = make_model(spec, seed, cache_page, shard);
   if (!model) throw std::runtime_error(model.error().message);
   return std::move(*model);
 }
@@ -65,6 +65,20 @@ class Sandbox {
   // Feeds the next tokens in one forward and returns their outputs.
   std::vector<std::byte> feed(std::span<const TokenId> tokens,
                               std::span<const SnapshotView> snapshots = {}) {
+    const Segment segment = next(tokens, snapshots);
+    std::vector<std::byte> scratch(tokens.size() * model_.activation_bytes().index());
+    model_.embed(segment, scratch);
+    for (std::uint32_t layer = 0; layer < model_.layers().size(); ++layer) {
+      model_.run_layer(LayerId{layer}, segment, memory_, scratch);
+    }
+    std::vector<std::byte> outputs(tokens.size() * model_.output_bytes().index());
+    model_.head(segment, scratch, outputs);
+    advance(tokens.size());
+    return outputs;
+  }
+
+  // For who runs a forward by himself: the next tokens as a segment, and that they are computed.
+  Segment next(std::span<const TokenId> tokens, std::span<const SnapshotView> snapshots = {}) {
     Segment segment;
     segment.extra_key = extra_key ? std::optional<std::string_view>(*extra_key) : std::nullopt;
     segment.start = length_;
@@ -73,16 +87,9 @@ class Sandbox {
     segment.swa = swa_table_;
     segment.q = kQ;
     segment.snapshots = snapshots;
-    std::vector<std::byte> scratch(tokens.size() * model_.activation_bytes().index());
-    model_.embed(segment, scratch);
-    for (std::uint32_t layer = 0; layer < model_.layers().size(); ++layer) {
-      model_.run_layer(LayerId{layer}, segment, memory_, scratch);
-    }
-    std::vector<std::byte> outputs(tokens.size() * model_.output_bytes().index());
-    model_.head(segment, scratch, outputs);
-    length_ += Tokens{static_cast<std::int64_t>(tokens.size())};
-    return outputs;
+    return segment;
   }
+  void advance(std::size_t count) { length_ += Tokens{static_cast<std::int64_t>(count)}; }
 
   // Feeds `tokens` in forwards of the given sizes, the last one taking the rest.
   std::vector<std::byte> feed_split(std::span<const TokenId> tokens,

@@ -88,12 +88,13 @@ void require_equal(Replica& replica, RequestId id, Straight& straight) {
   const Tokens end{static_cast<std::int64_t>(straight.tokens.size())};
   REQUIRE(std::ranges::equal(replica.outputs(id, Tokens{0}, end), straight.outputs));
   for (std::int64_t page = 0; page < kPages; ++page) {
-    const RowDigests* digests = replica.digests(straight.chain[static_cast<std::size_t>(page)]);
+    const RowDigests* digests =
+        replica.digests(RankId{0}, straight.chain[static_cast<std::size_t>(page)]);
     REQUIRE(digests != nullptr);
     for (Component component : {Component::full, Component::swa}) {
       if (straight.layouts[index(component)].row_bytes == Bytes{0}) continue;
       const auto row = straight.row(component, straight.table[static_cast<std::size_t>(page)]);
-      REQUIRE(!replica.compare(id, component, row, kPage * page, kPage * (page + 1)));
+      REQUIRE(!replica.compare(RankId{0}, id, component, row, kPage * page, kPage * (page + 1)));
       REQUIRE(digests->of[index(component)] == row_digest(row));
     }
     if (!straight.model.geometry().has_mamba) continue;
@@ -121,7 +122,7 @@ TEST_CASE("any chunking gives the rows, states and outputs of one straight call"
     Straight straight(*model, contents, 100, 0);
     for (std::int64_t step : {1, 3, 4, 7, 100}) {
       INFO(layers.front() << " in steps of " << step);
-      Replica replica(*model, kPage, false, kAmple);
+      Replica replica(*model, {}, kPage, false, kAmple);
       advance_in_steps(replica, RequestId{0}, straight, step);
       require_equal(replica, RequestId{0}, straight);
     }
@@ -136,7 +137,7 @@ TEST_CASE("a shared prefix is taken from the memo, and a forgotten one is comput
     Straight second(*model, contents, 200, 10);
     REQUIRE(first.chain[1] == second.chain[1]);
     REQUIRE(first.chain[2] != second.chain[2]);
-    Replica replica(*model, kPage, false, limit);
+    Replica replica(*model, {}, kPage, false, limit);
     advance_in_steps(replica, RequestId{0}, first, 5);
     advance_in_steps(replica, RequestId{1}, second, 6);
     require_equal(replica, RequestId{0}, first);
@@ -152,31 +153,34 @@ TEST_CASE("a differing row is located by layer and token") {
   const auto model = make({"full", "full", "rec"});
   ContentTable contents;
   Straight straight(*model, contents, 100, 0);
-  Replica replica(*model, kPage, false, kAmple);
+  Replica replica(*model, {}, kPage, false, kAmple);
   advance_in_steps(replica, RequestId{0}, straight, 25);
   // A page row is four words of layer 0, then four of layer 1: word 6 is layer 1, third token.
   const auto row = straight.row(Component::full, straight.table[2]);
   row[6 * 8] ^= std::byte{1};
   const auto difference =
-      replica.compare(RequestId{0}, Component::full, row, Tokens{8}, Tokens{12});
+      replica.compare(RankId{0}, RequestId{0}, Component::full, row, Tokens{8}, Tokens{12});
   REQUIRE(difference);
   REQUIRE(difference->layer == LayerId{1});
   REQUIRE(difference->token == Tokens{10});
-  REQUIRE(!replica.compare(RequestId{0}, Component::full, row, Tokens{8}, Tokens{10}));
-  REQUIRE(replica.find_difference(Component::full, straight.chain[2], row)->layer == LayerId{1});
+  REQUIRE(!replica.compare(RankId{0}, RequestId{0}, Component::full, row, Tokens{8}, Tokens{10}));
+  REQUIRE(replica.find_difference(RankId{0}, Component::full, straight.chain[2], row)->layer ==
+          LayerId{1});
 }
 
 TEST_CASE("an object order that descends reverses the layers of a row") {
   const auto model = make({"full", "full"});
   ContentTable contents;
   Straight straight(*model, contents, 100, 0);
-  Replica replica(*model, kPage, true, kAmple);
+  Replica replica(*model, {}, kPage, true, kAmple);
   advance_in_steps(replica, RequestId{0}, straight, 25);
   const auto row = straight.row(Component::full, straight.table[0]);
   std::vector<std::byte> reversed(row.begin() + 32, row.end());
   reversed.insert(reversed.end(), row.begin(), row.begin() + 32);
-  REQUIRE(replica.digests(straight.chain[0])->of[index(Component::full)] == row_digest(reversed));
-  REQUIRE(!replica.compare(RequestId{0}, Component::full, reversed, Tokens{0}, Tokens{4}));
+  REQUIRE(replica.digests(RankId{0}, straight.chain[0])->of[index(Component::full)] ==
+          row_digest(reversed));
+  REQUIRE(
+      !replica.compare(RankId{0}, RequestId{0}, Component::full, reversed, Tokens{0}, Tokens{4}));
 }
 
 }  // namespace lockstep::oracle

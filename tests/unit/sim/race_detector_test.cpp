@@ -209,6 +209,24 @@ TEST_CASE("what the host enqueues is ordered behind what it has seen, and only t
   }
 }
 
+TEST_CASE("an event of another rank's device orders streams, but says nothing of their past") {
+  Bench other;
+  const DeviceEvent theirs;
+  const DeviceEvent event;
+  other.write(load);
+  other.device.record(load, theirs);
+  other.device.wait(compute, theirs);
+  other.device.record(compute, event);  // the first operation of that device's load stream is over
+  Bench bench;
+  bench.write(load);
+  bench.device.wait(compute, event);
+  bench.read(compute);
+  other.timers.run_all();
+  bench.timers.run_all();
+  REQUIRE(other.races.empty());
+  REQUIRE(bench.races == Log{"write read"});
+}
+
 TEST_CASE("a signal passes on what the host knows, and no more") {
   const bool seen = GENERATE(true, false);
   Bench bench;
