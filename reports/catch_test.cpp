@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/json.h"
+#include "core/json.h"
 #include "sim/scenario_reader.h"
 
 namespace lockstep::reports {
@@ -17,7 +17,7 @@ std::string raw_literal(const std::string& text) {
 
 // As a C++ string literal: JSON's escapes are C++'s, too, but for '/', which JSON need not escape.
 std::string literal(const std::string& text) {
-  return sim::to_text(sim::Json(text));
+  return to_text(Json(text));
 }
 
 }  // namespace

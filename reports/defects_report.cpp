@@ -12,7 +12,6 @@ namespace lockstep::reports {
 namespace {
 
 using sim::DefectOutcome;
-using sim::Json;
 using sim::KillMatrix;
 
 std::string or_never(const std::optional<std::uint64_t>& seeds) {
@@ -100,7 +99,7 @@ std::string defect_list_text(std::span<const sim::Defect> defects) {
   return aligned_table(rows, {false, false, false, false, false, false});
 }
 
-sim::Json defect_list_json(std::span<const sim::Defect> defects) {
+Json defect_list_json(std::span<const sim::Defect> defects) {
   Json::Object json = result_envelope("defects", true);
   Json::Array list;
   for (const sim::Defect& defect : defects) list.push_back(defect_json(defect));
@@ -133,7 +132,7 @@ std::string kill_matrix_text(const KillMatrix& matrix) {
   return text;
 }
 
-sim::Json kill_matrix_json(const KillMatrix& matrix) {
+Json kill_matrix_json(const KillMatrix& matrix) {
   Json::Object json = result_envelope("defects", matrix.good());
   Json::Array outcomes;
   for (const DefectOutcome& outcome : matrix.outcomes) outcomes.push_back(outcome_json(outcome));

@@ -5,12 +5,10 @@
 #include <ostream>
 
 #include "core/hash.h"
-#include "sim/json.h"
+#include "core/json.h"
 
 namespace lockstep::reports {
 namespace {
-
-using sim::Json;
 
 constexpr std::size_t kMaxHexBytes = 4096;
 

@@ -12,8 +12,6 @@ namespace lockstep::reports {
 
 namespace {
 
-using sim::Json;
-
 template <class Map>
 Json counts_json(const Map& counts) {
   Json::Object members;
@@ -128,7 +126,7 @@ std::string coverage_text(const FuzzReport& report) {
   return report.exhaustive ? text : text + features_text(report.summary);
 }
 
-sim::Json fuzz_json(const FuzzReport& report) {
+Json fuzz_json(const FuzzReport& report) {
   const sim::CampaignSummary& summary = report.summary;
   Json::Object json = result_envelope("fuzz", report.findings.empty());
   Json::Array seeds;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "sim/campaign.h"
 #include "sim/exhaustive.h"
-#include "sim/json.h"
 
 namespace lockstep::reports {
 
@@ -35,6 +35,6 @@ std::string fuzz_text(const FuzzReport& report);
 // Sometimes-points with their counts, those that were not reached, and, of seeds, features.
 std::string coverage_text(const FuzzReport& report);
 // All but the wall time, so that it does not depend on the machine.
-sim::Json fuzz_json(const FuzzReport& report);
+Json fuzz_json(const FuzzReport& report);
 
 }  // namespace lockstep::reports

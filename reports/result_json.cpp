@@ -5,8 +5,6 @@
 namespace lockstep::reports {
 namespace {
 
-using sim::Json;
-
 Json number_or_null(const std::optional<double>& value) {
   if (!value) return nullptr;
   return *value;

@@ -5,20 +5,20 @@
 #include <span>
 #include <string_view>
 
+#include "core/json.h"
 #include "reports/run_entry.h"
-#include "sim/json.h"
 
 namespace lockstep::reports {
 
 // version, tool, command, ok.
-sim::Json::Object result_envelope(std::string_view command, bool ok);
+Json::Object result_envelope(std::string_view command, bool ok);
 
-sim::Json run_json(std::span<const RunEntry> entries);
+Json run_json(std::span<const RunEntry> entries);
 
 // One violation; the request by name.
-sim::Json violation_json(const oracle::Violation& violation, const sim::RunResult& result);
+Json violation_json(const oracle::Violation& violation, const sim::RunResult& result);
 // counters, faults_injected and sometimes of a run.
-sim::Json counters_json(const sim::RunResult& result);
+Json counters_json(const sim::RunResult& result);
 // 16 hexadecimal digits.
 std::string digest_text(std::uint64_t digest);
 

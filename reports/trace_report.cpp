@@ -11,8 +11,6 @@
 namespace lockstep::reports {
 namespace {
 
-using sim::Json;
-
 double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }

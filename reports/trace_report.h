@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/cache_config.h"
-#include "sim/json.h"
+#include "core/json.h"
 #include "sim/result.h"
 #include "sim/trace_file.h"
 
@@ -35,7 +35,7 @@ TraceSummary summarize_trace(std::span<const sim::TraceRequest> requests,
 // Lines for a person; `max_violations` of the violations.
 std::string trace_text(const TraceSummary& summary, const sim::RunResult& result,
                        std::size_t max_violations);
-sim::Json trace_json(const std::string& file, const TraceSummary& summary,
-                     std::span<const sim::TraceRequest> requests, const sim::RunResult& result);
+Json trace_json(const std::string& file, const TraceSummary& summary,
+                std::span<const sim::TraceRequest> requests, const sim::RunResult& result);
 
 }  // namespace lockstep::reports

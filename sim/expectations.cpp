@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/json.h"
+#include "core/json.h"
 
 namespace lockstep::sim {
 namespace {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/json.h"
 #include "core/result.h"
-#include "sim/json.h"
 
 namespace lockstep::sim {
 

@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "core/json.h"
 #include "sim/expectations.h"
-#include "sim/json.h"
 
 namespace lockstep::sim {
 namespace {

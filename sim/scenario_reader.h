@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/json.h"
 #include "core/result.h"
-#include "sim/json.h"
 #include "sim/scenario.h"
 
 namespace lockstep::sim {

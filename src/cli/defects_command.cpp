@@ -40,11 +40,11 @@ sim::KillMatrix measure(const DefectsArguments& arguments) {
   return sim::measure_kills(options);
 }
 
-ExitStatus show(const DefectsArguments& arguments, const std::string& text, const sim::Json& json,
+ExitStatus show(const DefectsArguments& arguments, const std::string& text, const Json& json,
                 ExitStatus status) {
   if (!arguments.quiet) fmt::print("{}", text);
   const bool is_written =
-      arguments.json.empty() || write_output(arguments.json, sim::to_pretty_text(json));
+      arguments.json.empty() || write_output(arguments.json, to_pretty_text(json));
   return is_written ? status : ExitStatus::bad_input;
 }
 

@@ -89,11 +89,11 @@ std::vector<Finding> examine() {
   };
 }
 
-sim::Json findings_json(const std::vector<Finding>& findings) {
-  sim::Json::Object envelope = reports::result_envelope("doctor", true);
-  sim::Json::Array list;
+Json findings_json(const std::vector<Finding>& findings) {
+  Json::Object envelope = reports::result_envelope("doctor", true);
+  Json::Array list;
   for (const Finding& finding : findings) {
-    list.push_back(sim::Json::Object{
+    list.push_back(Json::Object{
         {"what", finding.what}, {"present", finding.present}, {"detail", finding.detail}});
   }
   envelope.push_back({"findings", std::move(list)});
@@ -110,7 +110,7 @@ ExitStatus doctor_command(const DoctorArguments& arguments) {
   }
   if (!arguments.quiet) fmt::print("{}", reports::aligned_table(rows, {false, false, false}));
   const bool written = arguments.json.empty() ||
-                       write_output(arguments.json, sim::to_pretty_text(findings_json(findings)));
+                       write_output(arguments.json, to_pretty_text(findings_json(findings)));
   return written ? ExitStatus::good : ExitStatus::bad_input;
 }
 

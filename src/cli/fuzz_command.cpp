@@ -257,7 +257,7 @@ ExitStatus fuzz_command(const FuzzArguments& arguments) {
   }
   if (arguments.coverage) fmt::print("\n{}", reports::coverage_text(*report));
   if (!arguments.json.empty() &&
-      !write_output(arguments.json, sim::to_pretty_text(reports::fuzz_json(*report)))) {
+      !write_output(arguments.json, to_pretty_text(reports::fuzz_json(*report)))) {
     return ExitStatus::bad_input;
   }
   return report->findings.empty() ? ExitStatus::good : ExitStatus::finding;

@@ -67,9 +67,9 @@ class Runner {
     Observers observers;
     std::optional<reports::EventLog> log;
     if (events_) {
-      const sim::Json head =
-          sim::Json::Object{{"scenario", entry.name}, {"file", entry.file}, {"seed", entry.seed}};
-      *events_ << sim::to_text(head) << '\n';
+      const Json head =
+          Json::Object{{"scenario", entry.name}, {"file", entry.file}, {"seed", entry.seed}};
+      *events_ << to_text(head) << '\n';
       observers.add(&log.emplace(*events_));
     }
     if (arguments_.check_determinism) observers.add(&recorder);
@@ -124,7 +124,7 @@ ExitStatus report(const std::vector<RunEntry>& entries, const RunArguments& argu
   show(entries, arguments);
   bool written = true;
   if (!arguments.json.empty()) {
-    written &= write_output(arguments.json, sim::to_pretty_text(reports::run_json(entries)));
+    written &= write_output(arguments.json, to_pretty_text(reports::run_json(entries)));
   }
   if (!arguments.junit.empty())
     written &= write_output(arguments.junit, reports::junit_xml(entries));

@@ -19,9 +19,9 @@ constexpr std::size_t kMaxModelBytes = std::size_t{1} << 20;
 
 Result<model::ModelSpec> read_model(const std::string& model) {
   if (!model.ends_with(".json")) {
-    return sim::parse_model_spec(sim::to_text(sim::Json(model)), "--model");
+    return sim::parse_model_spec(to_text(Json(model)), "--model");
   }
-  const Result<std::string> text = sim::read_text_file(model, kMaxModelBytes);
+  const Result<std::string> text = read_text_file(model, kMaxModelBytes);
   if (!text) return text.error();
   return sim::parse_model_spec(*text, model);
 }
@@ -72,8 +72,8 @@ ExitStatus trace_command(const TraceArguments& arguments) {
   summary.cache = sim::trace_cache(*options, requests);
   if (!arguments.quiet) fmt::print("{}", reports::trace_text(summary, *result, kShownViolations));
   if (!arguments.json.empty()) {
-    const sim::Json json = reports::trace_json(arguments.file, summary, requests, *result);
-    if (!write_output(arguments.json, sim::to_pretty_text(json))) return ExitStatus::bad_input;
+    const Json json = reports::trace_json(arguments.file, summary, requests, *result);
+    if (!write_output(arguments.json, to_pretty_text(json))) return ExitStatus::bad_input;
   }
   return result->pass() ? ExitStatus::good : ExitStatus::finding;
 }

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "catch.h"
-#include "sim/json.h"
+#include "core/json.h"
 
 namespace lockstep::reports {
 namespace {
@@ -64,15 +64,15 @@ TEST_CASE("every line of a log is one JSON document without duplicate keys, howe
   log.on_event(event_of(ForwardAccepted{ForwardId{1}, {}}));
   std::istringstream lines(out.str());
   std::string line;
-  std::vector<sim::Json> events;
+  std::vector<Json> events;
   while (std::getline(lines, line)) {
-    const Result<sim::Json> json = sim::parse_json(line, "log");
+    const Result<Json> json = parse_json(line, "log");
     INFO(line);
     REQUIRE(json.ok());
     events.push_back(*json);
   }
   REQUIRE(events.size() == 2);
-  const auto& list = *events[0].find("segments")->as<sim::Json::Array>();
+  const auto& list = *events[0].find("segments")->as<Json::Array>();
   REQUIRE(list.size() == 2);
   REQUIRE(to_text(*list[0].find("snapshots")) ==
           R"([{"depth": 128, "slot": 6}, {"depth": 256, "slot": 7}])");

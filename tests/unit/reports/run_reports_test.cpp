@@ -70,25 +70,25 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("the result file has the envelope and the fields of the format") {
   const std::vector<RunEntry> entries{good_entry(), bad_entry(), refused_entry()};
-  const Result<sim::Json> json = sim::parse_json(to_pretty_text(run_json(entries)), "result");
+  const Result<Json> json = parse_json(to_pretty_text(run_json(entries)), "result");
   REQUIRE(json.ok());
   REQUIRE(to_text(*json->find("version")) == "1");
   REQUIRE(to_text(*json->find("tool")) == "\"lockstep 0.1\"");
   REQUIRE(to_text(*json->find("command")) == "\"run\"");
   REQUIRE(to_text(*json->find("ok")) == "false");
-  const auto& scenarios = *json->find("scenarios")->as<sim::Json::Array>();
+  const auto& scenarios = *json->find("scenarios")->as<Json::Array>();
   REQUIRE(scenarios.size() == 3);
 
-  const sim::Json& good = scenarios[0];
+  const Json& good = scenarios[0];
   REQUIRE(to_text(*good.find("verdict")) == "\"pass\"");
   REQUIRE(to_text(*good.find("as_expected")) == "true");
   REQUIRE(to_text(*good.find("digest")) == "\"0000000000009f3c\"");
   REQUIRE(to_text(*good.find("backend")) == "\"host\"");
-  const sim::Json& counters = *good.find("counters");
+  const Json& counters = *good.find("counters");
   REQUIRE(to_text(*counters.find("commits_verified")) == "6");
   REQUIRE(to_text(*counters.find("faults_injected")) == "{}");
   REQUIRE(to_text(*counters.find("sometimes")) == R"({"mamba_exist at commit": 2})");
-  const sim::Json& request = *good.find("requests")->find("r2");
+  const Json& request = *good.find("requests")->find("r2");
   REQUIRE(to_text(*request.find("restored_tokens")) == "1152");
   REQUIRE(to_text(*request.find("loaded_rows")) == R"({"full": 9, "mamba": 1, "swa": 4})");
   REQUIRE(to_text(*request.find("kl_mean")) == "0.25");
@@ -104,9 +104,9 @@ TEST_CASE("the result file has the envelope and the fields of the format") {
 }
 
 TEST_CASE("a value that is missing or not finite is null") {
-  const sim::Json json = run_json(std::vector<RunEntry>{good_entry()});
-  const auto& scenario = json.find("scenarios")->as<sim::Json::Array>()->front();
-  const sim::Json& request = *scenario.find("requests")->find("r2");
+  const Json json = run_json(std::vector<RunEntry>{good_entry()});
+  const auto& scenario = json.find("scenarios")->as<Json::Array>()->front();
+  const Json& request = *scenario.find("requests")->find("r2");
   REQUIRE(to_text(*request.find("kl_max")) == "null");
   REQUIRE(to_text(*request.find("k3_mean")) == "null");
   REQUIRE(to_text(*json.find("ok")) == "true");

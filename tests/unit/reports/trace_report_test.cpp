@@ -49,9 +49,9 @@ TEST_CASE("hits are whole blocks, counted where they came from") {
   REQUIRE(text.find("block hits        3 (1 device, 2 store)\n") != std::string::npos);
   REQUIRE(text.find("hit rate          30.00 %\n") != std::string::npos);
   REQUIRE(text.find("requests          3 (1 not completed)\n") != std::string::npos);
-  const sim::Json json = trace_json("t.jsonl", summary, requests, result);
+  const Json json = trace_json("t.jsonl", summary, requests, result);
   REQUIRE(to_text(*json.find("figures")->find("hit_rate")) == "0.3");
-  REQUIRE(json.find("requests")->as<sim::Json::Array>()->size() == 3);
+  REQUIRE(json.find("requests")->as<Json::Array>()->size() == 3);
   REQUIRE(*json.find("cache")->find("page")->as<std::int64_t>() == 128);
 }
 

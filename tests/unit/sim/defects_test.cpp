@@ -2,8 +2,8 @@
 #include <set>
 
 #include "catch.h"
+#include "core/json.h"
 #include "sim/defects/registry.h"
-#include "sim/json.h"
 #include "sim/scenario_reader.h"
 
 namespace lockstep::sim {

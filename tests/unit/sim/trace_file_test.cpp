@@ -4,7 +4,7 @@
 #include <set>
 
 #include "catch.h"
-#include "sim/json.h"
+#include "core/json.h"
 
 namespace lockstep::sim {
 namespace {

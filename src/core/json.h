@@ -15,7 +15,7 @@
 
 #include "core/result.h"
 
-namespace lockstep::sim {
+namespace lockstep {
 
 struct Json;
 
@@ -78,4 +78,4 @@ std::string pointer_token(std::string_view key);
 // The whole file, or an error that names it: no such file, a directory, more than `max_bytes`.
 Result<std::string> read_text_file(const std::string& path, std::size_t max_bytes);
 
-}  // namespace lockstep::sim
+}  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "sim/json.h"
+#include "core/json.h"
 
 #include <charconv>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace lockstep::sim {
+namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;
@@ -286,4 +286,4 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
   return text;
 }
 
-}  // namespace lockstep::sim
+}  // namespace lockstep

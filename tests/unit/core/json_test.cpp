@@ -1,10 +1,10 @@
-#include "sim/json.h"
+#include "core/json.h"
 
 #include <limits>
 
 #include "catch.h"
 
-namespace lockstep::sim {
+namespace lockstep {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -97,4 +97,4 @@ TEST_CASE("a file that cannot be read is named") {
           LOCKSTEP_SOURCE_DIR "/CMakeLists.txt: expected at most 10 bytes, found more");
 }
 
-}  // namespace lockstep::sim
+}  // namespace lockstep
