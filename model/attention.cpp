@@ -91,12 +91,14 @@ class TiledAttention {
     for (Index query = 0; query < tile_.count; ++query) {
       const Range range = visible(query, block);
       if (range.empty()) continue;
-      const kernels::BlockBias bias{tile_.bias->from(tile_.start + query, block_start(block)),
-                                    tile_.bias->stride(), components};
+      const Index position = tile_.start + query;
+      const float* profiles =
+          components > 0 ? tile_.bias->from(position, block_start(block)) : nullptr;
+      const kernels::BlockBias bias{profiles, tile_.bias->stride(), components};
       for (Index head = 0; head < heads_; ++head) {
         const Index row = query * heads_ + head;
         kernels::score_block<Pack8, kDim>(tile_.query + row * kDim,
-                                          packed_ + head / group_ * kDim * kBlock,
+                                          packed_ + head / group_ * kDim * kBlock, tile_.scale,
                                           tile_.relative + row * components, bias, range.begin,
                                           range.end, scores(query, head, block));
       }

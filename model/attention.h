@@ -30,6 +30,7 @@ class BiasTable {
 struct AttentionTile {
   const DecoderShape* shape = nullptr;
   const BiasTable* bias = nullptr;
+  float scale = 0;                  // of q.k
   std::int64_t window = 0;          // 0: every token below
   std::int64_t start = 0;           // position of the first query
   std::int64_t count = 0;           // queries

@@ -82,15 +82,12 @@ Result<void> check_ranges(const ModelConfig& config, std::span<const Range> rang
   return {};
 }
 
-// What the kernels' fixed orders need of the sizes.
-Result<void> check_shape(const ModelConfig& config) {
-  const DecoderShape& shape = config.shape;
+// What the kernels' fixed orders need of the heads.
+Result<void> check_heads(const ModelConfig& config, const DecoderShape& shape) {
   const Range ranges[] = {
-      {"hidden_size", shape.hidden, 1, kMaxWidth},
       {"num_attention_heads", shape.heads, 1, kMaxWidth},
       {"num_key_value_heads", shape.kv_heads, 1, shape.heads},
-      {"intermediate_size", shape.intermediate, 1, kMaxWidth},
-      {"d_rel", shape.relative_dim, 1, kMaxWidth},
+      {"rotary_dim", shape.rotary_dim, 0, shape.head_dim},
   };
   if (const Result<void> good = check_ranges(config, ranges); !good) return good;
   const std::string model = "model " + config.name + ": ";
@@ -106,6 +103,42 @@ Result<void> check_shape(const ModelConfig& config) {
     return Error{model + "head_dim " + std::to_string(shape.head_dim) +
                  ", expected 4, 8, 16, 32, 64 or 128"};
   }
+  if (shape.rotary_dim == 1 || (shape.rotary_dim & (shape.rotary_dim - 1)) != 0) {
+    return Error{model + "rotary_dim " + std::to_string(shape.rotary_dim) +
+                 ", expected 0 or a power of two from 2 on"};
+  }
+  return {};
+}
+
+Result<void> check_experts(const ModelConfig& config) {
+  if (std::ranges::count(config.mlps, Mlp::experts) == 0) return {};
+  const ExpertShape& experts = config.shape.experts;
+  const Range ranges[] = {
+      {"num_experts", experts.routed, 1, kMaxExperts},
+      {"num_experts_per_tok", experts.chosen, 1, experts.routed},
+      {"num_shared_experts", experts.shared, 0, kMaxExperts},
+      {"moe_intermediate_size", experts.width, 1, kMaxWidth},
+      {"shared_expert_intermediate_size", experts.shared_width, experts.shared > 0 ? 1 : 0,
+       kMaxWidth},
+  };
+  return check_ranges(config, ranges);
+}
+
+Result<void> check_shape(const ModelConfig& config) {
+  const DecoderShape& shape = config.shape;
+  const Range ranges[] = {
+      {"hidden_size", shape.hidden, 1, kMaxWidth},
+      {"intermediate_size", shape.intermediate, 1, kMaxWidth},
+      {"d_rel", shape.relative_dim, 0, kMaxWidth},
+      {"kv_lora_rank", shape.latent.rank, 0, kMaxWidth},
+  };
+  if (const Result<void> good = check_ranges(config, ranges); !good) return good;
+  for (std::uint32_t i = 0; i < config.layers.size(); ++i) {
+    const Result<void> good = check_heads(config, config.shape_of(LayerId{i}));
+    if (!good) return good;
+  }
+  if (const Result<void> good = check_experts(config); !good) return good;
+  const std::string model = "model " + config.name + ": ";
   if (!(shape.norm_eps > 0) || !(shape.logit_divisor > 0)) {
     return Error{model + "rms_norm_eps and logits_mup_width_multiplier must be given"};
   }
@@ -144,14 +177,14 @@ Result<void> check_config(const ModelConfig& config) {
     return Error{"model " + config.name +
                  ": no \"full\" layer; the cache names every prefix by its FULL pages"};
   }
-  // The fingerprint model has a temporal part too; without convolutions a decoder would have no
-  // state at all.
+  // One tap would leave a decoder's convolutions without a state.
   const bool decoder = config.arithmetic != Arithmetic::fingerprint;
   const Range ranges[] = {
       {"window", config.window.value(), 1, kMaxTokens},
       {"state_chunk", config.state_chunk.value(), 1, kMaxTokens},
       {"vocab", config.vocab, 2, kMaxVocab},
-      {"conv_kernel_size", config.conv_width, decoder ? 2 : 1, kMaxConvWidth},
+      {"conv_kernel_size", config.conv_width, config.shape.convolutions && decoder ? 2 : 1,
+       kMaxConvWidth},
   };
   if (const Result<void> good = check_ranges(config, ranges); !good) return good;
   return decoder ? check_shape(config) : Result<void>();
@@ -176,17 +209,74 @@ Result<ModelConfig> resolve_model_config(const ModelSpec& spec) {
 
 namespace {
 
+std::string describe_heads(const DecoderShape& shape) {
+  return std::to_string(shape.heads) + "/" + std::to_string(shape.kv_heads) + "x" +
+         std::to_string(shape.head_dim);
+}
+
+std::string describe_experts(const ModelConfig& config) {
+  if (config.mlps.empty()) return "";
+  const ExpertShape& experts = config.shape.experts;
+  std::string text = " mlps=";
+  for (const Mlp mlp : config.mlps) text += std::to_string(static_cast<int>(mlp));
+  for (const std::int64_t value : {experts.routed, experts.chosen, experts.shared, experts.width,
+                                   experts.shared_width, static_cast<std::int64_t>(experts.score),
+                                   static_cast<std::int64_t>(experts.shared_weight)}) {
+    text += "," + std::to_string(value);
+  }
+  return text;
+}
+
+// Only what differs from a default, so that the fingerprint of a model stays when a feature comes.
+std::string describe_features(const DecoderShape& shape) {
+  std::string text;
+  const auto number = [&](const char* name, auto value, auto usual) {
+    if (value != usual)
+      text += std::string(" ") + name + "=" + shortest(static_cast<double>(value));
+  };
+  const DecoderShape usual;
+  number("embedding_norm", shape.embedding_norm, usual.embedding_norm);
+  number("head_norms", shape.head_norms, usual.head_norms);
+  number("convolutions", shape.convolutions, usual.convolutions);
+  number("root_scale", shape.root_scale, usual.root_scale);
+  number("output_gate", shape.output_gate, usual.output_gate);
+  number("rotary_dim", shape.rotary_dim, usual.rotary_dim);
+  number("rope_theta", shape.rope_theta, usual.rope_theta);
+  number("scaling_from", shape.scaling_from, usual.scaling_from);
+  number("scaling_strength", shape.scaling_strength, usual.scaling_strength);
+  number("latent", shape.latent.rank, usual.latent.rank);
+  number("latent_shared", shape.latent.shared, usual.latent.shared);
+  number("latent_eps", shape.latent.eps, usual.latent.eps);
+  number("activation", static_cast<int>(shape.activation), static_cast<int>(usual.activation));
+  return text;
+}
+
 std::string describe_shape(const ModelConfig& config) {
   const DecoderShape& shape = config.shape;
-  return " hidden=" + std::to_string(shape.hidden) + " heads=" + std::to_string(shape.heads) + "/" +
-         std::to_string(shape.kv_heads) + "x" + std::to_string(shape.head_dim) +
-         " intermediate=" + std::to_string(shape.intermediate) +
+  std::string text = " hidden=" + std::to_string(shape.hidden) + " heads=" + describe_heads(shape);
+  if (shape.swa_heads) {
+    text += " swa_heads=" + std::to_string(shape.swa_heads->heads) + "/" +
+            std::to_string(shape.swa_heads->kv_heads) + "x" +
+            std::to_string(shape.swa_heads->head_dim);
+  }
+  return text + " intermediate=" + std::to_string(shape.intermediate) +
          " relative=" + std::to_string(shape.relative_dim) + "x" +
          std::to_string(config.full_extent()) + " eps=" + shortest(shape.norm_eps) +
-         " divisor=" + shortest(shape.logit_divisor);
+         " divisor=" + shortest(shape.logit_divisor) + describe_features(shape) +
+         describe_experts(config);
 }
 
 }  // namespace
+
+DecoderShape ModelConfig::shape_of(LayerId layer) const {
+  DecoderShape own = shape;
+  if (layers[layer.index()] == Mixer::swa && shape.swa_heads) {
+    own.heads = shape.swa_heads->heads;
+    own.kv_heads = shape.swa_heads->kv_heads;
+    own.head_dim = shape.swa_heads->head_dim;
+  }
+  return own;
+}
 
 std::string describe(const ModelConfig& config) {
   const bool decoder = config.arithmetic != Arithmetic::fingerprint;

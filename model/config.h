@@ -30,7 +30,49 @@ struct StateProperties {
   bool contiguous_rows = true;
 };
 
-// The sizes of a numeric decoder; all zero for the fingerprint model.
+// What a layer has behind its mixer.
+enum class Mlp { none, dense, experts };
+// down(silu(gate x) * (up x)), or down(relu(up x)^2).
+enum class Activation { gated_silu, squared_relu };
+
+// How a layer with experts weighs them. Scores are the sigmoid or the softmax of the router's
+// logits; the experts with the largest score + bias are chosen; a chosen one's weight is its score
+// over the sum of the scores of the chosen ones, times the router's scale.
+enum class RouterScore { sigmoid, softmax };
+// A shared expert is always run. Its weight: its own score, which is then part of the sum; the
+// sigmoid of a logit of its own; or 1.
+enum class SharedWeight { scored, gated, one };
+
+struct ExpertShape {
+  std::int64_t routed = 0;
+  std::int64_t chosen = 0;  // of the routed ones
+  std::int64_t shared = 0;
+  std::int64_t width = 0;         // of a routed expert's MLP
+  std::int64_t shared_width = 0;  // of a shared expert's
+  RouterScore score = RouterScore::sigmoid;
+  SharedWeight shared_weight = SharedWeight::scored;
+
+  // Columns of the router's matrix.
+  std::int64_t logits() const { return routed + (shared_weight == SharedWeight::one ? 0 : shared); }
+};
+
+// Keys and values from a normed latent vector of `rank` elements, with `shared` more elements that
+// are keys of every head as they are. None if rank is 0.
+struct LatentShape {
+  std::int64_t rank = 0;
+  std::int64_t shared = 0;
+  float eps = 0;  // of its norm
+  std::int64_t width() const { return rank + shared; }
+};
+
+struct HeadShape {
+  std::int64_t heads = 0;     // query heads
+  std::int64_t kv_heads = 0;  // divides heads
+  std::int64_t head_dim = 0;
+};
+
+// The sizes of a numeric decoder and what its layers have; all zero for the fingerprint model. What
+// a default says is Inkling's.
 struct DecoderShape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;     // query heads
@@ -41,6 +83,21 @@ struct DecoderShape {
   std::int64_t full_extent = 0;   // distances with a bias in a full layer; 0: twice the window
   float norm_eps = 0;
   float logit_divisor = 0;  // of the final hidden state
+
+  bool embedding_norm = true;
+  bool head_norms = true;    // of queries and keys, per head
+  bool convolutions = true;  // on keys, values, attention and MLP output
+  // Scores are q.k / head_dim, or q.k / sqrt(head_dim).
+  bool root_scale = false;
+  bool output_gate = false;       // attention output * sigmoid(gate x)
+  std::int64_t rotary_dim = 0;    // the first elements of a head, which turn with the position
+  float rope_theta = 0;           // pair i turns by position * theta^(-2i / rotary_dim)
+  std::int64_t scaling_from = 0;  // full layers, from this position on: scores grow by the log
+  float scaling_strength = 0;     // 1 + strength * ln((t + 1) / from); 0: they do not
+  LatentShape latent = {};
+  std::optional<HeadShape> swa_heads = {};  // of sliding-window layers, where they differ
+  Activation activation = Activation::gated_silu;
+  ExpertShape experts = {};
 
   std::int64_t query_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
@@ -57,6 +114,11 @@ struct ModelConfig {
   std::int64_t conv_width = 0;  // taps; a slot keeps the last conv_width - 1 inputs
   StateProperties state;
   DecoderShape shape;
+  std::vector<Mlp> mlps;  // of each layer; empty: all dense
+
+  Mlp mlp(LayerId layer) const { return mlps.empty() ? Mlp::dense : mlps[layer.index()]; }
+  // The shape with the heads of this layer.
+  DecoderShape shape_of(LayerId layer) const;
 
   // How many distances, from 0 up, have a relative bias in a full layer and in any layer.
   std::int64_t full_extent() const {
@@ -72,6 +134,7 @@ inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxVocab = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxConvWidth = 64;
 inline constexpr std::int64_t kMaxWidth = std::int64_t{1} << 16;
+inline constexpr std::int64_t kMaxExperts = std::int64_t{1} << 12;
 
 // Reads a model file. An error names `source`, the JSON pointer, what was found and what was
 // expected.

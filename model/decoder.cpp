@@ -21,42 +21,49 @@ auto floats(std::span<Byte> bytes) {
 
 }  // namespace
 
-Decoder::Decoder(const ModelConfig& config, std::uint64_t weight_seed, Shard shard)
-    : Model(config, describe(config) + " weights=" + std::to_string(weight_seed), shard),
-      numbers_{config, shard_of(draw_weights(config, weight_seed), config.shape, config.conv_width,
-                                shard)} {
-  CHECK("decoder.shard", config.shape.kv_heads % shard.count == 0);
+Decoder::Decoder(const ModelConfig& config, Weights weights, const std::string& weights_name,
+                 Shard shard)
+    : Model(config, describe(config) + " weights=" + weights_name, shard),
+      numbers_{config, shard_of(std::move(weights), config, shard)} {
   numbers_.config.shape = shard_of(config.shape, shard);
+  if (shape().rotary_dim > 0) rope_.emplace(shape().rotary_dim, shape().rope_theta);
   for (std::uint32_t i = 0; i < layers().size(); ++i) {
-    declare_layer(LayerId{i}, config.shape, shard);
+    const LayerId layer{i};
+    const DecoderShape whole = config.shape_of(layer);
+    CHECK("decoder.shard", whole.kv_heads % shard.count == 0);
+    shapes_.push_back(numbers_.config.shape_of(layer));
+    declare_layer(layer, whole, shard);
     bias_.emplace_back(numbers_.weights.layers[i].profiles, shape().relative_dim,
-                       config.bias_extent(LayerId{i}));
+                       shape().relative_dim > 0 ? config.bias_extent(layer) : 0);
   }
 }
 
 void Decoder::declare_layer(LayerId layer, const DecoderShape& whole, Shard shard) {
-  const Bytes kv = kFloat * shape().kv_width();
+  const DecoderShape& own = shapes_[layer.index()];
+  const Bytes kv = kFloat * own.kv_width();
   const Bytes whole_kv = kFloat * whole.kv_width();
-  const std::int64_t history = numbers_.config.conv_width - 1;
-  const Bytes conv{conv_state_bytes(shape(), numbers_.config.conv_width)};
-  const Bytes replicated = kFloat * (2 * history * whole.hidden);
+  const WholeEntry token{whole_kv, {{kv * shard.index, kv}}};
+  const bool full = layers()[layer.index()].attention == Attention::full;
+  const Component component = full ? Component::full : Component::swa;
+  declare({component, layer, Part::kv, kv}, token);  // K of the whole page, then
+  declare({component, layer, Part::kv, kv}, token);  // V of the whole page
+  if (!own.convolutions) return;
 
+  const std::int64_t history = numbers_.config.conv_width - 1;
+  const Bytes conv{conv_state_bytes(own, numbers_.config.conv_width)};
+  const Bytes replicated = kFloat * (2 * history * whole.hidden);
   WholeEntry slot{Bytes{conv_state_bytes(whole, numbers_.config.conv_width)}, {}};
   for (std::int64_t row = 0; row < 2 * history; ++row) {  // K's inputs, then V's
     slot.ranges.push_back({whole_kv * row + kv * shard.index, kv});
   }
   slot.ranges.push_back({whole_kv * (2 * history), replicated});
-  const WholeEntry token{whole_kv, {{kv * shard.index, kv}}};
-
-  const bool full = layers()[layer.index()].attention == Attention::full;
-  const Component component = full ? Component::full : Component::swa;
-  declare({component, layer, Part::kv, kv}, token);  // K of the whole page, then
-  declare({component, layer, Part::kv, kv}, token);  // V of the whole page
   declare({Component::mamba, layer, Part::conv, conv}, slot);
 }
 
 bool Decoder::splits_into(std::size_t ranks) const {
-  return shape().kv_heads % static_cast<std::int64_t>(ranks) == 0;
+  return std::ranges::all_of(shapes_, [&](const DecoderShape& own) {
+    return own.kv_heads % static_cast<std::int64_t>(ranks) == 0;
+  });
 }
 
 Bytes Decoder::activation_bytes() const {
@@ -76,7 +83,11 @@ void Decoder::embed(const Segment& segment, std::span<std::byte> activations) co
   float* row = hidden.data();
   for (const TokenId token : segment.tokens) {
     const float* embedding = numbers_.weights.embedding.data() + token.value() * width;
-    norm_rows(embedding, 1, width, numbers_.weights.embedding_norm, shape().norm_eps, row);
+    if (shape().embedding_norm) {
+      norm_rows(embedding, 1, width, numbers_.weights.embedding_norm, shape().norm_eps, row);
+    } else {
+      std::copy(embedding, embedding + width, row);
+    }
     for (std::size_t i = 0; i < adapter.size(); ++i) row[i] += adapter[i];
     row += width;
   }
@@ -89,9 +100,11 @@ LayerPlan Decoder::plan(LayerId layer) const {
   plan.attention = layers()[i].attention;
   plan.window = plan.attention == Attention::swa ? geometry().window.value() : 0;
   plan.taps = numbers_.config.conv_width;
-  plan.shape = &shape();
+  plan.shape = &shapes_[i];
   plan.weights = &numbers_.weights.layers[i];
   plan.bias = &bias_[i];
+  plan.rope = rope_ ? &*rope_ : nullptr;
+  plan.mlp = numbers_.config.mlp(layer);
   return plan;
 }
 

@@ -12,6 +12,9 @@
 //   logits = norm(x) / divisor * Wh
 //   conv(y)_t = y_t + sum_j w_j y_(t-taps+1+j): a slot holds the last taps - 1 inputs y
 //
+// Other families leave some of this out and have other parts (DecoderShape): rotary positions, an
+// output gate, keys and values from a latent vector, a mixture of experts.
+//
 // Bytes: a page holds, for each layer, K[token][kv head][dim], then V. A slot holds, for each
 // layer, the inputs of the convolutions on K, V, attention and MLP, oldest first; no temporal part.
 // A slot of zero tokens is all zeros. A shard has its own heads of K and V, in pages and in slots;
@@ -29,8 +32,10 @@ namespace lockstep::model {
 
 class Decoder final : public Model {
  public:
-  // REQUIRES: shard.count divides the KV heads.
-  Decoder(const ModelConfig& config, std::uint64_t weight_seed, Shard shard = {});
+  // With weights of the whole model; `weights_name` is part of the fingerprint. REQUIRES:
+  // shard.count divides the KV heads of every layer.
+  Decoder(const ModelConfig& config, Weights weights, const std::string& weights_name,
+          Shard shard = {});
 
   bool splits_into(std::size_t ranks) const override;
   const Numbers* numbers() const override { return &numbers_; }
@@ -57,8 +62,10 @@ class Decoder final : public Model {
   LayerPlan plan(LayerId layer) const;
   void declare_layer(LayerId layer, const DecoderShape& whole, Shard shard);
 
-  Numbers numbers_;              // a shard's own
-  std::vector<BiasTable> bias_;  // per layer
+  Numbers numbers_;                   // a shard's own
+  std::vector<DecoderShape> shapes_;  // per layer, a shard's own
+  std::vector<BiasTable> bias_;       // per layer
+  std::optional<Rope> rope_;
 };
 
 }  // namespace lockstep::model

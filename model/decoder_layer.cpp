@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "model/kernels.h"
+#include "model/mlp.h"
 
 namespace lockstep::model {
 namespace {
@@ -24,15 +25,16 @@ void for_tiles(Index count, const Body& body) {
   for (; j < count; ++j) body.template operator()<float, 1>(j);
 }
 
-// One of the four short convolutions of a layer: its inputs, with those of the tokens before.
+// One of the four short convolutions of a layer: its inputs, with those of the tokens before. In a
+// decoder without convolutions it passes its inputs on and has no state.
 //
 //   inputs_  | taps - 1 rows from the slot, oldest first | this tile's rows |
 class Convolution {
  public:
   Convolution(Index channels, Index taps, Index tile, const std::vector<float>& weights)
       : channels_(channels),
-        history_(taps - 1),
-        weights_(weights.data()),
+        history_(weights.empty() ? 0 : taps - 1),
+        weights_(weights),
         inputs_(static_cast<std::size_t>((history_ + tile) * channels)) {}
 
   Index state_size() const { return history_ * channels_; }
@@ -46,6 +48,10 @@ class Convolution {
     std::copy(rows, rows + state_size(), state);
   }
   void run(Index count, float* y) const {
+    if (weights_.empty()) {
+      std::copy(inputs_.data(), inputs_.data() + count * channels_, y);
+      return;
+    }
     for (Index row = 0; row < count; ++row) {
       const float* inputs = inputs_.data() + row * channels_;
       float* outputs = y + row * channels_;
@@ -58,12 +64,12 @@ class Convolution {
  private:
   template <class Lanes>
   void convolve(const float* inputs, Index channel, float* y) const {
-    kernels::convolve<Lanes>(inputs, weights_ + channel, history_ + 1, channels_, y);
+    kernels::convolve<Lanes>(inputs, weights_.data() + channel, history_ + 1, channels_, y);
   }
 
   Index channels_;
   Index history_;
-  const float* weights_;
+  const std::vector<float>& weights_;
   std::vector<float> inputs_;
 };
 
@@ -89,12 +95,13 @@ class DecoderLayer {
         value_conv_(shape_.kv_width(), plan.taps, tile_, weights_.value_conv),
         attention_conv_(shape_.hidden, plan.taps, tile_, weights_.attention_conv),
         mlp_conv_(shape_.hidden, plan.taps, tile_, weights_.mlp_conv),
+        feed_forward_(shape_, weights_, plan.mlp),
         normed_(rows_of(shape_.hidden)),
         query_(rows_of(shape_.query_width())),
         relative_(rows_of(shape_.relative_width())),
+        gate_(rows_of(shape_.output_gate ? shape_.query_width() : 0)),
+        latent_(rows_of(shape_.latent.rank > 0 ? shape_.latent.width() : 0)),
         mixed_(rows_of(shape_.query_width())),
-        gate_(rows_of(shape_.intermediate)),
-        up_(rows_of(shape_.intermediate)),
         update_(rows_of(std::max(shape_.hidden, shape_.kv_width()))) {}
 
   void run(std::span<float> hidden) {
@@ -149,25 +156,16 @@ class DecoderLayer {
   // Attention as far as the output projection, [count][hidden].
   void heads(Index start, Index count, const float* hidden, float* projected) {
     norm_rows(hidden, count, shape_.hidden, weights_.input_norm, shape_.norm_eps, normed_.data());
-    project(weights_.query, count, shape_.query_width(), query_.data());
-    project(weights_.relative, count, shape_.relative_width(), relative_.data());
-    project(weights_.key, count, shape_.kv_width(), key_conv_.tile());
-    project(weights_.value, count, shape_.kv_width(), value_conv_.tile());
-    norm_rows(query_.data(), count * shape_.heads, shape_.head_dim, weights_.query_norm,
-              shape_.norm_eps, query_.data());
-
+    queries(start, count);
     PagedLayer<float> keys = pages(0);
     PagedLayer<float> values = pages(memory_.page.value() * shape_.kv_width());
-    key_conv_.run(count, update_.data());
-    norm_rows(update_.data(), count * shape_.kv_heads, shape_.head_dim, weights_.key_norm,
-              shape_.norm_eps, update_.data());
-    write(update_.data(), start, count, keys);
-    value_conv_.run(count, update_.data());
-    write(update_.data(), start, count, values);
+    keys_and_values(start, count, keys, values);
 
     AttentionTile tile;
     tile.shape = &shape_;
     tile.bias = plan_.bias;
+    const auto dim = static_cast<float>(shape_.head_dim);
+    tile.scale = shape_.root_scale ? detmath::rsqrt(dim) : 1.0f / dim;
     tile.window = plan_.window;
     tile.start = start;
     tile.count = count;
@@ -176,6 +174,10 @@ class DecoderLayer {
     tile.output = mixed_.data();
     attend(tile, keys, values, scratch_);
 
+    if (shape_.output_gate) {
+      project(weights_.gate, count, shape_.query_width(), gate_.data());
+      kernels::gate_outputs(gate_.data(), count * shape_.query_width(), mixed_.data());
+    }
     for (Index row = 0; row < count; ++row) {
       for_tiles(shape_.hidden, [&]<class Lanes, Index kCount>(Index j) {
         kernels::project_heads<Lanes, kCount>(
@@ -185,13 +187,68 @@ class DecoderLayer {
     }
   }
 
+  void queries(Index start, Index count) {
+    project(weights_.query, count, shape_.query_width(), query_.data());
+    project(weights_.relative, count, shape_.relative_width(), relative_.data());
+    head_norms(weights_.query_norm, count * shape_.heads, query_.data());
+    turn(start, count, shape_.heads, query_.data());
+    if (shape_.scaling_strength == 0 || plan_.attention != Attention::full) return;
+    // Scores are linear in both, so scaling these scales the scores.
+    for (Index row = 0; row < count; ++row) {
+      const float factor = score_scaling(start + row);
+      scale(factor, shape_.query_width(), query_.data() + row * shape_.query_width());
+      scale(factor, shape_.relative_width(), relative_.data() + row * shape_.relative_width());
+    }
+  }
+
+  void keys_and_values(Index start, Index count, PagedLayer<float>& keys,
+                       PagedLayer<float>& values) {
+    const float* inputs = normed_.data();
+    Index width = shape_.hidden;
+    if (shape_.latent.rank > 0) {
+      width = shape_.latent.width();
+      inputs = latent_.data();
+      project(weights_.latent, count, width, latent_.data());
+      for (Index row = 0; row < count; ++row) {
+        norm_rows(latent_.data() + row * width, 1, shape_.latent.rank, weights_.latent_norm,
+                  shape_.latent.eps, latent_.data() + row * width);
+      }
+    }
+    project_rows(inputs, count, width, weights_.key, shape_.kv_width(), key_conv_.tile());
+    project_rows(inputs, count, width, weights_.value, shape_.kv_width(), value_conv_.tile());
+    key_conv_.run(count, update_.data());
+    head_norms(weights_.key_norm, count * shape_.kv_heads, update_.data());
+    turn(start, count, shape_.kv_heads, update_.data());
+    write(update_.data(), start, count, keys);
+    value_conv_.run(count, update_.data());
+    write(update_.data(), start, count, values);
+  }
+
+  void head_norms(const std::vector<float>& weight, Index heads, float* rows) const {
+    if (!shape_.head_norms) return;
+    norm_rows(rows, heads, shape_.head_dim, weight, shape_.norm_eps, rows);
+  }
+
+  void turn(Index start, Index count, Index heads, float* rows) const {
+    if (plan_.rope == nullptr) return;
+    for (Index row = 0; row < count; ++row) {
+      plan_.rope->rotate(start + row, heads, shape_.head_dim, rows + row * heads * shape_.head_dim);
+    }
+  }
+
+  float score_scaling(Index position) const {
+    const float ratio = static_cast<float>(position + 1) / static_cast<float>(shape_.scaling_from);
+    return 1.0f + shape_.scaling_strength * detmath::log(ratio > 1.0f ? ratio : 1.0f);
+  }
+
+  static void scale(float factor, Index count, float* values) {
+    for (Index i = 0; i < count; ++i) values[i] *= factor;
+  }
+
   void mlp(Index count, float* hidden) {
+    if (plan_.mlp == Mlp::none) return;
     norm_rows(hidden, count, shape_.hidden, weights_.mlp_norm, shape_.norm_eps, normed_.data());
-    project(weights_.gate, count, shape_.intermediate, gate_.data());
-    project(weights_.up, count, shape_.intermediate, up_.data());
-    kernels::gate(gate_.data(), up_.data(), count * shape_.intermediate, gate_.data());
-    project_rows(gate_.data(), count, shape_.intermediate, weights_.down, shape_.hidden,
-                 mlp_conv_.tile());
+    feed_forward_.run(normed_.data(), count, mlp_conv_.tile());
     add_update(mlp_conv_, count, hidden);
   }
 
@@ -230,11 +287,13 @@ class DecoderLayer {
   }
 
   void load_state(ConvRange range) {
+    if (!shape_.convolutions) return;
     const float* at = state(segment_.q);
     visit(range, [&](Convolution& convolution, Index offset) { convolution.load(at + offset); });
   }
 
   void save_states(ConvRange range, Index start, Index count) {
+    if (!shape_.convolutions) return;
     save_state(range, count, segment_.q);
     for (const SnapshotView& snapshot : segment_.snapshots) {
       const Index tokens = snapshot.depth.value() - start;
@@ -269,12 +328,13 @@ class DecoderLayer {
   Convolution value_conv_;
   Convolution attention_conv_;
   Convolution mlp_conv_;
+  FeedForward feed_forward_;
   std::vector<float> normed_;
   std::vector<float> query_;
   std::vector<float> relative_;
-  std::vector<float> mixed_;
   std::vector<float> gate_;
-  std::vector<float> up_;
+  std::vector<float> latent_;
+  std::vector<float> mixed_;
   std::vector<float> update_;
   std::vector<float> scratch_;
 };
@@ -298,6 +358,7 @@ void combine_decoder_heads(const LayerPlan& plan, const Segment& segment, const 
 }
 
 std::int64_t conv_state_bytes(const DecoderShape& shape, std::int64_t taps) {
+  if (!shape.convolutions) return 0;
   const std::int64_t channels = 2 * shape.kv_width() + 2 * shape.hidden;
   return (taps - 1) * channels * static_cast<std::int64_t>(sizeof(float));
 }

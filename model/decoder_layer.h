@@ -6,6 +6,7 @@
 
 #include "model/attention.h"
 #include "model/model.h"
+#include "model/rope.h"
 #include "model/weights.h"
 
 namespace lockstep::model {
@@ -16,9 +17,11 @@ struct LayerPlan {
   Attention attention = Attention::full;
   std::int64_t window = 0;  // 0: every token below
   std::int64_t taps = 0;
-  const DecoderShape* shape = nullptr;
+  const DecoderShape* shape = nullptr;  // with the heads of this layer
   const LayerWeights* weights = nullptr;
   const BiasTable* bias = nullptr;
+  const Rope* rope = nullptr;  // null: positions turn nothing
+  Mlp mlp = Mlp::dense;
 };
 
 // h += attention(norm(h)), then h += mlp(norm(h)); `hidden` is [tokens][hidden]. Short segments and
@@ -34,7 +37,8 @@ void combine_decoder_heads(const LayerPlan& plan, const Segment& segment, const 
                            std::span<const std::span<const float>> partials,
                            std::span<float> hidden);
 
-// Bytes of one layer's part of a slot: the last taps - 1 inputs of each of the four convolutions.
+// Bytes of one layer's part of a slot: the last taps - 1 inputs of each of the four convolutions,
+// if the decoder has them.
 std::int64_t conv_state_bytes(const DecoderShape& shape, std::int64_t taps);
 
 // y[row] = norm of x[row], for rows of `width`; y may be x.

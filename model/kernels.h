@@ -123,6 +123,29 @@ LOCKSTEP_HD void gate(const float* gate, const float* up, Index count, float* y)
   for (Index i = 0; i < count; ++i) y[i] = detmath::silu(gate[i]) * up[i];
 }
 
+// y[i] = max(x[i], 0)^2; y may be x.
+LOCKSTEP_HD void squared_relu(const float* x, Index count, float* y) {
+  for (Index i = 0; i < count; ++i) {
+    const float positive = x[i] > 0.0f ? x[i] : 0.0f;
+    y[i] = positive * positive;
+  }
+}
+
+// y[i] *= sigmoid(gate[i]).
+LOCKSTEP_HD void gate_outputs(const float* gate, Index count, float* y) {
+  for (Index i = 0; i < count; ++i) y[i] *= detmath::sigmoid(gate[i]);
+}
+
+// Turns the pairs (x[i], x[half + i]) by the angles with these cosines and sines.
+LOCKSTEP_HD void rotate(const float* cosines, const float* sines, Index half, float* x) {
+  for (Index i = 0; i < half; ++i) {
+    const float first = x[i];
+    const float second = x[half + i];
+    x[i] = detmath::fma(first, cosines[i], -(second * sines[i]));
+    x[half + i] = detmath::fma(second, cosines[i], first * sines[i]);
+  }
+}
+
 // The relative bias of a block's tokens: one row of `stride` per component of the relative state,
 // from the block's first token on. `profiles` is null where no token of the block has a bias.
 struct BlockBias {
@@ -133,11 +156,11 @@ struct BlockBias {
 
 // Scores of one query against a block: keys[dim][token]; tokens outside [begin, end) are masked.
 template <class Lanes, Index kDim>
-LOCKSTEP_HD void score_block(const float* query, const float* keys, const float* relative,
-                             BlockBias bias, Index begin, Index end, float* scores) {
+LOCKSTEP_HD void score_block(const float* query, const float* keys, float scale,
+                             const float* relative, BlockBias bias, Index begin, Index end,
+                             float* scores) {
   constexpr Index kStep = kLanesOf<Lanes>;
   constexpr Index kCount = kBlock / kStep;
-  constexpr float kScale = 1.0f / static_cast<float>(kDim);
   Lanes dot[kCount] = {};
   for (Index d = 0; d < kDim; ++d) {
     for (Index i = 0; i < kCount; ++i) {
@@ -151,7 +174,7 @@ LOCKSTEP_HD void score_block(const float* query, const float* keys, const float*
       mixed[i] = fma_lanes(relative[r], load<Lanes>(profile + i * kStep), mixed[i]);
     }
   }
-  for (Index i = 0; i < kCount; ++i) store(scores + i * kStep, dot[i] * kScale + mixed[i]);
+  for (Index i = 0; i < kCount; ++i) store(scores + i * kStep, dot[i] * scale + mixed[i]);
   for (Index i = 0; i < begin; ++i) scores[i] = kMaskedScore;
   for (Index i = end; i < kBlock; ++i) scores[i] = kMaskedScore;
 }

@@ -12,7 +12,8 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t w
   if (config->arithmetic == Arithmetic::fingerprint) {
     return std::unique_ptr<Model>(std::make_unique<Fingerprint>(*config, weight_seed, cache_page));
   }
-  return std::unique_ptr<Model>(std::make_unique<Decoder>(*config, weight_seed, shard));
+  return std::unique_ptr<Model>(std::make_unique<Decoder>(
+      *config, draw_weights(*config, weight_seed), std::to_string(weight_seed), shard));
 }
 
 std::vector<std::string> preset_names() {

@@ -9,7 +9,7 @@ namespace {
 
 LayerShape layer_shape(const ModelConfig& config, Mixer mixer) {
   // Every layer of Inkling has convolutions, whatever it mixes tokens with.
-  const bool convolutions = config.arithmetic == Arithmetic::inkling;
+  const bool convolutions = config.arithmetic == Arithmetic::inkling && config.shape.convolutions;
   switch (mixer) {
     case Mixer::full:
       return {Attention::full, convolutions};

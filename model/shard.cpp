@@ -32,18 +32,25 @@ DecoderShape shard_of(const DecoderShape& whole, Shard shard) {
   DecoderShape part = whole;
   part.heads /= shard.count;
   part.kv_heads /= shard.count;
+  if (part.swa_heads) {
+    part.swa_heads->heads /= shard.count;
+    part.swa_heads->kv_heads /= shard.count;
+  }
   return part;
 }
 
-Weights shard_of(Weights whole, const DecoderShape& shape, std::int64_t taps, Shard shard) {
+Weights shard_of(Weights whole, const ModelConfig& config, Shard shard) {
   if (shard.count == 1) return whole;
+  const DecoderShape& shape = config.shape;
+  const std::int64_t inputs = shape.latent.rank > 0 ? shape.latent.width() : shape.hidden;
   for (LayerWeights& layer : whole.layers) {
     layer.query = columns(layer.query, shape.hidden, shard);
     layer.relative = columns(layer.relative, shape.hidden, shard);
-    layer.key = columns(layer.key, shape.hidden, shard);
-    layer.value = columns(layer.value, shape.hidden, shard);
-    layer.key_conv = columns(layer.key_conv, taps, shard);
-    layer.value_conv = columns(layer.value_conv, taps, shard);
+    layer.gate = columns(layer.gate, shape.hidden, shard);
+    layer.key = columns(layer.key, inputs, shard);
+    layer.value = columns(layer.value, inputs, shard);
+    layer.key_conv = columns(layer.key_conv, config.conv_width, shard);
+    layer.value_conv = columns(layer.value_conv, config.conv_width, shard);
     layer.output = rows(layer.output, shard);
   }
   return whole;

@@ -22,9 +22,9 @@ struct Shard {
   std::uint32_t count = 1;
 };
 
-// REQUIRES of all: shard.count divides kv_heads.
+// REQUIRES of all: shard.count divides the KV heads of every layer.
 DecoderShape shard_of(const DecoderShape& whole, Shard shard);
-// `shape` is the whole model's.
-Weights shard_of(Weights whole, const DecoderShape& shape, std::int64_t taps, Shard shard);
+// `config` is the whole model's.
+Weights shard_of(Weights whole, const ModelConfig& config, Shard shard);
 
 }  // namespace lockstep::model

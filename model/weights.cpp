@@ -43,9 +43,9 @@ class LayerDraw {
     w.profiles = draw(seed_, name("profiles"), shape.relative_dim * extent, 0.5f);
     w.output = matrix("output", shape.query_width(), shape.hidden);
     w.mlp_norm = norm("mlp_norm", shape.hidden, 1.0f);
-    w.gate = matrix("gate", shape.hidden, shape.intermediate);
-    w.up = matrix("up", shape.hidden, shape.intermediate);
-    w.down = matrix("down", shape.intermediate, shape.hidden);
+    w.mlp.gate = matrix("gate", shape.hidden, shape.intermediate);
+    w.mlp.up = matrix("up", shape.hidden, shape.intermediate);
+    w.mlp.down = matrix("down", shape.intermediate, shape.hidden);
     w.key_conv = convolution("key_conv", shape.kv_width());
     w.value_conv = convolution("value_conv", shape.kv_width());
     w.attention_conv = convolution("attention_conv", shape.hidden);

@@ -1,7 +1,8 @@
-// The weights of a numeric decoder: plain arrays in fp32, drawn from a seed. The kernels and the
-// fp64 reference share these and the configuration, nothing else.
+// The weights of a numeric decoder: plain arrays in fp32, drawn from a seed or read from a
+// checkpoint. The kernels and the fp64 reference share these and the configuration, nothing else.
 //
-// A matrix is stored [inputs][outputs]; a convolution [tap][channel], oldest tap first.
+// A matrix is stored [inputs][outputs]; a convolution [tap][channel], oldest tap first. What a
+// decoder's shape does not have is empty.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,37 @@
 
 namespace lockstep::model {
 
+struct MlpWeights {
+  std::vector<float> gate;  // [hidden][width]; empty for squared_relu
+  std::vector<float> up;    // [hidden][width]
+  std::vector<float> down;  // [width][hidden]
+};
+
+struct ExpertWeights {
+  std::vector<float> router;       // [hidden][ExpertShape::logits()], the routed ones first
+  std::vector<float> choice_bias;  // [routed]
+  float scale = 1;
+  std::vector<MlpWeights> routed;
+  std::vector<MlpWeights> shared;
+};
+
 struct LayerWeights {
-  std::vector<float> input_norm;  // [hidden]
-  std::vector<float> query;       // [hidden][heads * head_dim]
-  std::vector<float> key;         // [hidden][kv_heads * head_dim]
-  std::vector<float> value;       // [hidden][kv_heads * head_dim]
+  std::vector<float> input_norm;   // [hidden]
+  std::vector<float> query;        // [hidden][heads * head_dim]
+  std::vector<float> gate;         // [hidden][heads * head_dim], of the attention output
+  std::vector<float> latent;       // [hidden][latent width]
+  std::vector<float> latent_norm;  // [latent rank]
+  // Their inputs are the hidden state, or the latent vector where there is one.
+  std::vector<float> key;         // [inputs][kv_heads * head_dim]
+  std::vector<float> value;       // [inputs][kv_heads * head_dim]
   std::vector<float> relative;    // [hidden][heads * relative_dim]
   std::vector<float> query_norm;  // [head_dim]
   std::vector<float> key_norm;    // [head_dim]
   std::vector<float> profiles;    // [relative_dim][bias extent]: bias by distance
   std::vector<float> output;      // [heads * head_dim][hidden]
   std::vector<float> mlp_norm;    // [hidden]
-  std::vector<float> gate;        // [hidden][intermediate]
-  std::vector<float> up;          // [hidden][intermediate]
-  std::vector<float> down;        // [intermediate][hidden]
+  MlpWeights mlp;
+  ExpertWeights experts;
   std::vector<float> key_conv;
   std::vector<float> value_conv;
   std::vector<float> attention_conv;

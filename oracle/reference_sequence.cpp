@@ -33,8 +33,9 @@ Array times(const Array& x, const Array& matrix) {
 }
 
 // Appends `input` to the inputs so far and returns input + the convolution over the last taps;
-// inputs before the first token are 0.
+// inputs before the first token are 0. Without weights there is no convolution.
 Array convolve(Array& inputs, const Array& input, const Array& weight) {
+  if (weight.empty()) return input;
   const std::size_t channels = input.size();
   const std::size_t taps = weight.size() / channels;
   inputs.insert(inputs.end(), input.begin(), input.end());
@@ -64,11 +65,37 @@ void softmax(Array& scores) {
   for (double& score : scores) score /= sum;
 }
 
-ReferenceLayer widen_layer(const model::LayerWeights& w, bool sliding) {
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+// The first `rotary` elements of each head turn in pairs (i, rotary / 2 + i).
+void turn(Array& heads, std::size_t dim, std::size_t rotary, double theta, std::size_t position) {
+  for (std::size_t first = 0; first < heads.size(); first += dim) {
+    for (std::size_t i = 0; i < rotary / 2; ++i) {
+      const double power = 2.0 * static_cast<double>(i) / static_cast<double>(rotary);
+      const double angle = static_cast<double>(position) / std::pow(theta, power);
+      const double x = heads[first + i];
+      const double y = heads[first + rotary / 2 + i];
+      heads[first + i] = x * std::cos(angle) - y * std::sin(angle);
+      heads[first + rotary / 2 + i] = y * std::cos(angle) + x * std::sin(angle);
+    }
+  }
+}
+
+ReferenceMlp widen_mlp(const model::MlpWeights& w) {
+  return {widen(w.gate), widen(w.up), widen(w.down)};
+}
+
+ReferenceLayer widen_layer(const model::LayerWeights& w, bool sliding, model::Mlp kind) {
   ReferenceLayer layer;
   layer.sliding = sliding;
+  layer.mlp_kind = kind;
   layer.input_norm = widen(w.input_norm);
   layer.query = widen(w.query);
+  layer.gate = widen(w.gate);
+  layer.latent = widen(w.latent);
+  layer.latent_norm = widen(w.latent_norm);
   layer.key = widen(w.key);
   layer.value = widen(w.value);
   layer.relative = widen(w.relative);
@@ -77,9 +104,14 @@ ReferenceLayer widen_layer(const model::LayerWeights& w, bool sliding) {
   layer.profiles = widen(w.profiles);
   layer.output = widen(w.output);
   layer.mlp_norm = widen(w.mlp_norm);
-  layer.gate = widen(w.gate);
-  layer.up = widen(w.up);
-  layer.down = widen(w.down);
+  layer.mlp = widen_mlp(w.mlp);
+  layer.router = widen(w.experts.router);
+  layer.choice_bias = widen(w.experts.choice_bias);
+  layer.router_scale = w.experts.scale;
+  for (const model::MlpWeights& expert : w.experts.routed)
+    layer.routed.push_back(widen_mlp(expert));
+  for (const model::MlpWeights& expert : w.experts.shared)
+    layer.shared.push_back(widen_mlp(expert));
   layer.key_conv = widen(w.key_conv);
   layer.value_conv = widen(w.value_conv);
   layer.attention_conv = widen(w.attention_conv);
@@ -97,7 +129,9 @@ ReferenceWeights::ReferenceWeights(const model::Numbers& model_numbers)
       head(widen(numbers.weights.head)) {
   for (std::size_t i = 0; i < numbers.weights.layers.size(); ++i) {
     const bool sliding = numbers.config.layers[i] == model::Mixer::swa;
-    layers.push_back(widen_layer(numbers.weights.layers[i], sliding));
+    const LayerId id{static_cast<std::uint32_t>(i)};
+    layers.push_back(widen_layer(numbers.weights.layers[i], sliding, numbers.config.mlp(id)));
+    layers.back().shape = numbers.config.shape_of(id);
   }
 }
 
@@ -113,11 +147,13 @@ void ReferenceSequence::append(TokenId token) {
   tokens_.push_back(token);
 
   const double* row = weights_->embedding.data() + token.index() * width;
-  Array x = normed(Array(row, row + width), weights_->embedding_norm, shape.norm_eps);
+  Array x(row, row + width);
+  if (shape.embedding_norm) x = normed(x, weights_->embedding_norm, shape.norm_eps);
   if (extra_key_) add(x, adapter_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const ReferenceLayer& layer = weights_->layers[i];
     add(x, attention(layer, layers_[i], normed(x, layer.input_norm, shape.norm_eps)));
+    if (layer.mlp_kind == model::Mlp::none) continue;
     add(x, mlp(layer, layers_[i], normed(x, layer.mlp_norm, shape.norm_eps)));
   }
   x = normed(x, weights_->final_norm, shape.norm_eps);
@@ -127,24 +163,45 @@ void ReferenceSequence::append(TokenId token) {
 
 Array ReferenceSequence::attention(const ReferenceLayer& layer, History& history,
                                    const Array& input) {
-  const double eps = weights_->numbers.config.shape.norm_eps;
-  const Array query = normed(times(input, layer.query), layer.query_norm, eps);
-  const Array key = convolve(history.key_inputs, times(input, layer.key), layer.key_conv);
-  const Array value = convolve(history.value_inputs, times(input, layer.value), layer.value_conv);
-  oracle::append(history.keys, normed(key, layer.key_norm, eps));
+  const model::DecoderShape& shape = layer.shape;
+  Array inner = input;
+  if (shape.latent.rank > 0) {
+    const Array latent = times(input, layer.latent);
+    const auto rank = latent.begin() + shape.latent.rank;
+    inner = normed(Array(latent.begin(), rank), layer.latent_norm, shape.latent.eps);
+    inner.insert(inner.end(), rank, latent.end());
+  }
+  Array query = times(input, layer.query);
+  Array key = convolve(history.key_inputs, times(inner, layer.key), layer.key_conv);
+  const Array value = convolve(history.value_inputs, times(inner, layer.value), layer.value_conv);
+  if (shape.head_norms) {
+    query = normed(query, layer.query_norm, shape.norm_eps);
+    key = normed(key, layer.key_norm, shape.norm_eps);
+  }
+  for (Array* heads : {&query, &key}) {
+    turn(*heads, static_cast<std::size_t>(shape.head_dim),
+         static_cast<std::size_t>(shape.rotary_dim), shape.rope_theta, tokens_.size() - 1);
+  }
+  oracle::append(history.keys, key);
   oracle::append(history.values, value);
-  const Array mixed = attend(layer, history, query, times(input, layer.relative));
+  Array mixed = attend(layer, history, query, times(input, layer.relative));
+  if (shape.output_gate) {
+    const Array gate = times(input, layer.gate);
+    for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] *= sigmoid(gate[i]);
+  }
   return convolve(history.attention_inputs, times(mixed, layer.output), layer.attention_conv);
 }
 
 Array ReferenceSequence::attend(const ReferenceLayer& layer, const History& history,
                                 const Array& query, const Array& relative) const {
-  const model::DecoderShape& shape = weights_->numbers.config.shape;
+  const model::DecoderShape& shape = layer.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim);
   const auto components = static_cast<std::size_t>(shape.relative_dim);
   const auto kv_width = static_cast<std::size_t>(shape.kv_width());
   const auto window = static_cast<std::size_t>(weights_->numbers.config.window.value());
-  const std::size_t extent = layer.profiles.size() / components;
+  const std::size_t extent = components > 0 ? layer.profiles.size() / components : 0;
+  const double divisor =
+      shape.root_scale ? std::sqrt(static_cast<double>(dim)) : static_cast<double>(dim);
   const std::size_t t = tokens_.size() - 1;
   const std::size_t first = layer.sliding && t + 1 > window ? t + 1 - window : 0;
 
@@ -158,13 +215,19 @@ Array ReferenceSequence::attend(const ReferenceLayer& layer, const History& hist
       const double* k = history.keys.data() + s * kv_width + kv_head * dim;
       double dot = 0;
       for (std::size_t d = 0; d < dim; ++d) dot += q[d] * k[d];
-      scores[s - first] = dot / static_cast<double>(dim);
+      scores[s - first] = dot / divisor;
     }
     for (std::size_t r = 0; r < components; ++r) {
       const double weight = relative[head * components + r];
       const double* profile = layer.profiles.data() + r * extent;
       for (std::size_t distance = 0; distance < std::min(extent, scores.size()); ++distance) {
         scores[t - first - distance] += weight * profile[distance];
+      }
+    }
+    if (shape.scaling_strength != 0 && !layer.sliding) {
+      const double ratio = static_cast<double>(t + 1) / static_cast<double>(shape.scaling_from);
+      for (double& score : scores) {
+        score *= 1 + shape.scaling_strength * std::log(std::max(ratio, 1.0));
       }
     }
     softmax(scores);
@@ -178,12 +241,66 @@ Array ReferenceSequence::attend(const ReferenceLayer& layer, const History& hist
 }
 
 Array ReferenceSequence::mlp(const ReferenceLayer& layer, History& history, const Array& input) {
-  Array gate = times(input, layer.gate);
-  const Array up = times(input, layer.up);
-  for (std::size_t i = 0; i < gate.size(); ++i) {
-    gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
+  const Array output = layer.mlp_kind == model::Mlp::dense ? dense(layer.shape, layer.mlp, input)
+                                                           : mixture(layer, input);
+  return convolve(history.mlp_inputs, output, layer.mlp_conv);
+}
+
+Array ReferenceSequence::dense(const model::DecoderShape& shape, const ReferenceMlp& mlp,
+                               const Array& input) {
+  Array inner = times(input, mlp.up);
+  if (shape.activation == model::Activation::squared_relu) {
+    for (double& value : inner) value = value > 0 ? value * value : 0;
+  } else {
+    const Array gate = times(input, mlp.gate);
+    for (std::size_t i = 0; i < gate.size(); ++i) inner[i] *= gate[i] * sigmoid(gate[i]);
   }
-  return convolve(history.mlp_inputs, times(gate, layer.down), layer.mlp_conv);
+  return times(inner, mlp.down);
+}
+
+Array ReferenceSequence::mixture(const ReferenceLayer& layer, const Array& input) {
+  const model::ExpertShape& experts = layer.shape.experts;
+  const Array logits = times(input, layer.router);
+  const auto score = [&](std::size_t i) {
+    // A softmax over all of them differs from this by a factor, which the division takes out.
+    return experts.score == model::RouterScore::sigmoid ? sigmoid(logits[i]) : std::exp(logits[i]);
+  };
+  // The best one that is not taken yet, as often as experts are chosen.
+  std::vector<std::size_t> chosen;
+  double sum = 0;
+  while (chosen.size() < static_cast<std::size_t>(experts.chosen)) {
+    std::size_t best = layer.routed.size();
+    double best_score = 0;
+    for (std::size_t i = 0; i < layer.routed.size(); ++i) {
+      const double own = score(i) + (layer.choice_bias.empty() ? 0 : layer.choice_bias[i]);
+      if (std::find(chosen.begin(), chosen.end(), i) != chosen.end()) continue;
+      if (best < layer.routed.size() && own <= best_score) continue;
+      best = i;
+      best_score = own;
+    }
+    chosen.push_back(best);
+    sum += score(best);
+  }
+  const bool scored = experts.shared_weight == model::SharedWeight::scored;
+  for (std::size_t i = 0; scored && i < layer.shared.size(); ++i) {
+    sum += score(layer.routed.size() + i);
+  }
+  Array output(input.size());
+  const auto add_weighted = [&](const ReferenceMlp& expert, double weight) {
+    const Array own = dense(layer.shape, expert, input);
+    for (std::size_t i = 0; i < own.size(); ++i) output[i] += weight * own[i];
+  };
+  for (const std::size_t expert : chosen) {
+    add_weighted(layer.routed[expert], score(expert) / sum * layer.router_scale);
+  }
+  for (std::size_t i = 0; i < layer.shared.size(); ++i) {
+    const std::size_t column = layer.routed.size() + i;
+    double weight = 1;
+    if (scored) weight = score(column) / sum * layer.router_scale;
+    if (experts.shared_weight == model::SharedWeight::gated) weight = sigmoid(logits[column]);
+    add_weighted(layer.shared[i], weight);
+  }
+  return output;
 }
 
 void ReferenceSequence::truncate(Tokens length) {
@@ -192,11 +309,12 @@ void ReferenceSequence::truncate(Tokens length) {
     all.resize(length.index() * static_cast<std::size_t>(width));
   };
   tokens_.resize(length.index());
-  for (History& history : layers_) {
-    for (Array* all :
-         {&history.key_inputs, &history.value_inputs, &history.keys, &history.values}) {
-      keep(*all, config.shape.kv_width());
-    }
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    History& history = layers_[i];
+    const std::int64_t kv_width = weights_->layers[i].shape.kv_width();
+    for (Array* all : {&history.keys, &history.values}) keep(*all, kv_width);
+    if (!config.shape.convolutions) continue;
+    for (Array* all : {&history.key_inputs, &history.value_inputs}) keep(*all, kv_width);
     for (Array* all : {&history.attention_inputs, &history.mlp_inputs}) {
       keep(*all, config.shape.hidden);
     }
@@ -211,9 +329,11 @@ std::span<const double> ReferenceSequence::logits(Tokens position) const {
 
 Bytes ReferenceSequence::token_bytes() const {
   const model::ModelConfig& config = weights_->numbers.config;
-  const std::int64_t per_layer = 4 * config.shape.kv_width() + 2 * config.shape.hidden;
-  const std::int64_t values =
-      static_cast<std::int64_t>(config.layers.size()) * per_layer + config.vocab;
+  std::int64_t values = config.vocab;
+  for (const ReferenceLayer& layer : weights_->layers) {
+    values += 2 * layer.shape.kv_width();
+    if (config.shape.convolutions) values += 2 * layer.shape.kv_width() + 2 * config.shape.hidden;
+  }
   return Bytes{values * static_cast<std::int64_t>(sizeof(double))};
 }
 

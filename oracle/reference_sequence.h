@@ -15,11 +15,22 @@ namespace lockstep::oracle {
 
 using Array = std::vector<double>;
 
+struct ReferenceMlp {
+  Array gate, up, down;
+};
+
 // The weights of one layer in fp64; matrices [inputs][outputs], convolutions [tap][channel].
 struct ReferenceLayer {
+  model::DecoderShape shape;  // with the heads of this layer
   bool sliding = false;
-  Array input_norm, query, key, value, relative, query_norm, key_norm, profiles, output;
-  Array mlp_norm, gate, up, down;
+  model::Mlp mlp_kind = model::Mlp::dense;
+  Array input_norm, query, gate, latent, latent_norm, key, value, relative;
+  Array query_norm, key_norm, profiles, output;
+  Array mlp_norm;
+  ReferenceMlp mlp;
+  Array router, choice_bias;
+  double router_scale = 1;
+  std::vector<ReferenceMlp> routed, shared;
   Array key_conv, value_conv, attention_conv, mlp_conv;
 };
 
@@ -56,6 +67,9 @@ class ReferenceSequence {
 
   Array attention(const ReferenceLayer& layer, History& history, const Array& normed);
   Array mlp(const ReferenceLayer& layer, History& history, const Array& normed);
+  static Array dense(const model::DecoderShape& shape, const ReferenceMlp& mlp,
+                     const Array& normed);
+  static Array mixture(const ReferenceLayer& layer, const Array& normed);
   Array attend(const ReferenceLayer& layer, const History& history, const Array& query,
                const Array& relative) const;
 

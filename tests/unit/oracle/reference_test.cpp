@@ -40,7 +40,8 @@ model::Numbers tiny() {
   for (Vector* ones : {&layer.input_norm, &layer.query_norm, &layer.key_norm, &layer.mlp_norm}) {
     *ones = {1, 1};
   }
-  for (Vector* zeros : {&layer.value, &layer.output, &layer.gate, &layer.up, &layer.down}) {
+  for (Vector* zeros :
+       {&layer.value, &layer.output, &layer.mlp.gate, &layer.mlp.up, &layer.mlp.down}) {
     *zeros = Vector(4);
   }
   for (Vector* zeros :
@@ -154,7 +155,7 @@ TEST_CASE("reference: the MLP is silu(gate) * up, and has a convolution") {
   model::Numbers numbers = averaging();
   model::LayerWeights& layer = numbers.weights.layers[0];
   layer.output = Vector(4);
-  layer.gate = layer.up = layer.down = kIdentity;
+  layer.mlp.gate = layer.mlp.up = layer.mlp.down = kIdentity;
   const double plus = 1 / (1 + std::exp(-1.0));  // silu(1) * 1
   const double minus = 1 - plus;                 // silu(-1) * -1
   require_hidden(numbers, {kB}, 1 + plus, -1 + minus);
@@ -287,7 +288,7 @@ TEST_CASE("reference: fp32 stays near fp64 for odd sizes and all head sizes") {
         "conv_kernel_size": 3, "rms_norm_eps": 1e-5, "logits_mup_width_multiplier": 3})";
     const Result<model::ModelConfig> config = model::parse_model_config(text, "odd");
     REQUIRE(config.ok());
-    const Distance worst = distance(model::Decoder(*config, 7), 90);
+    const Distance worst = distance(model::Decoder(*config, draw_weights(*config, 7), "7"), 90);
     REQUIRE(worst.relative_error < 1e-5);
     REQUIRE(worst.kl < 1e-10);
   }

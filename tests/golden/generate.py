@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Makes the golden files of this folder: tiny random models of public families, run by
+transformers.
+
+Not part of any build. In a virtual environment with torch, transformers, safetensors and einops:
+    generate.py [FAMILY...]
+For each family a folder gets
+    config.json, model.safetensors  the checkpoint, as save_pretrained() writes it
+    golden.json                     versions, seed, token ids, errors measured here
+    logits.safetensors              of one full forward without a cache: "fp32" as the public code
+                                    computes them; "fp64" from the same code with every fp32 tensor
+                                    and cast made fp64, so that it is more than a second fp32
+"""
+import contextlib
+import dataclasses
+import importlib
+import json
+import math
+import pathlib
+import sys
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+FOLDER = pathlib.Path(__file__).parent
+TOKENS = 48
+
+
+@dataclasses.dataclass
+class Family:
+    module: str  # below transformers.models
+    config: str
+    model: str
+    sizes: dict
+    dtype: torch.dtype = torch.float32  # of the weights in the file
+    seed: int = 1
+
+
+COMMON = dict(vocab_size=64, hidden_size=32, num_attention_heads=4, num_key_value_heads=2)
+
+FAMILIES = {
+    "inkling": Family("inkling", "InklingTextConfig", "InklingForCausalLM", dict(
+        COMMON, num_hidden_layers=4, head_dim=8, swa_num_attention_heads=4,
+        swa_num_key_value_heads=2, swa_head_dim=8, sliding_window_size=8, d_rel=4, rel_extent=24,
+        intermediate_size=48, layer_types=["hybrid_sliding", "hybrid"] * 2,
+        mlp_layer_types=["dense"] * 4, logits_mup_width_multiplier=3.0)),
+    "inkling-moe": Family("inkling", "InklingTextConfig", "InklingForCausalLM", dict(
+        COMMON, num_hidden_layers=3, head_dim=8, swa_num_attention_heads=4,
+        swa_num_key_value_heads=4, swa_head_dim=8, sliding_window_size=8, d_rel=4, rel_extent=24,
+        intermediate_size=48, moe_intermediate_size=16, n_routed_experts=8, num_experts_per_tok=3,
+        n_shared_experts=2, route_scale=8.0, layer_types=["hybrid_sliding", "hybrid", "hybrid"],
+        mlp_layer_types=["dense", "sparse", "sparse"], log_scaling_n_floor=16,
+        logits_mup_width_multiplier=3.0, unpadded_vocab_size=60), torch.bfloat16),
+    "lfm2": Family("lfm2", "Lfm2Config", "Lfm2ForCausalLM", dict(
+        COMMON, num_hidden_layers=4, intermediate_size=48, conv_L_cache=3,
+        block_auto_adjust_ff_dim=False, tie_word_embeddings=True,
+        layer_types=["conv", "full_attention", "conv", "full_attention"],
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0}), torch.float16),
+    "mamba2": Family("mamba2", "Mamba2Config", "Mamba2ForCausalLM", dict(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_heads=8, head_dim=8, state_size=16,
+        n_groups=2, expand=2, conv_kernel=4, chunk_size=16)),
+    "qwen3-next": Family("qwen3_next", "Qwen3NextConfig", "Qwen3NextForCausalLM", dict(
+        COMMON, num_hidden_layers=4, head_dim=16, intermediate_size=48,
+        linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8,
+        linear_value_head_dim=8, moe_intermediate_size=16, shared_expert_intermediate_size=24,
+        num_experts=8, num_experts_per_tok=3, mlp_only_layers=[0],
+        layer_types=["linear_attention", "full_attention"] * 2,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0,
+                         "partial_rotary_factor": 0.25}), torch.bfloat16),
+    "kimi-linear": Family("kimi_linear", "KimiLinearConfig", "KimiLinearForCausalLM", dict(
+        COMMON | dict(num_key_value_heads=4), num_hidden_layers=4, intermediate_size=48,
+        kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=16,
+        linear_head_dim=8, linear_num_heads=4,
+        layer_types=["linear_attention", "linear_attention", "linear_attention", "full_attention"],
+        mlp_layer_types=["dense", "sparse", "sparse", "dense"], n_routed_experts=8,
+        num_local_experts=8, num_experts_per_tok=2, moe_intermediate_size=16,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2), torch.bfloat16),
+    "falcon-h1": Family("falcon_h1", "FalconH1Config", "FalconH1ForCausalLM", dict(
+        COMMON, num_hidden_layers=2, intermediate_size=48, mamba_d_ssm=64, mamba_n_heads=8,
+        mamba_d_head=8, mamba_n_groups=1, mamba_d_state=16, mamba_chunk_size=16,
+        mamba_rms_norm=False, mamba_norm_before_gate=False,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+        embedding_multiplier=1.5, lm_head_multiplier=0.75, key_multiplier=0.5,
+        attention_in_multiplier=1.25, attention_out_multiplier=0.875, ssm_in_multiplier=1.5,
+        ssm_out_multiplier=0.625, mlp_multipliers=[1.25, 0.75],
+        ssm_multipliers=[0.75, 1.25, 0.5, 1.5, 0.875]), torch.bfloat16),
+    "nemotron-h": Family("nemotron_h", "NemotronHConfig", "NemotronHForCausalLM", dict(
+        COMMON, head_dim=8, intermediate_size=48, ssm_state_size=16, mamba_num_heads=8,
+        mamba_head_dim=8, n_groups=2, chunk_size=16, n_routed_experts=8, num_experts_per_tok=2,
+        moe_intermediate_size=16, moe_shared_expert_intermediate_size=24,
+        layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention",
+                           "moe"]), torch.bfloat16),
+}
+
+
+def randomise(model, dtype):
+    """Weights that leave nothing degenerate: decays as the families initialise them, everything
+    else spread so that every part matters. Values that `dtype` holds exactly."""
+    for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
+        leaf = name.split(".")[-1]
+        with torch.no_grad():
+            if leaf == "A_log":
+                value = torch.empty_like(tensor).uniform_(1, 16).log()
+            elif leaf == "dt_bias":
+                step = torch.empty_like(tensor).uniform_(math.log(1e-3), math.log(1e-1)).exp()
+                value = step + torch.log(-torch.expm1(-step))
+            elif "norm" in name and tensor.dim() == 1:
+                # Multiples of 2^-6: adding 1 to a weight that is stored around 0 stays exact.
+                around = tensor.mean()
+                value = around + torch.randint(-12, 13, tensor.shape) / 64
+            elif leaf in ("D", "global_scale"):
+                value = torch.empty_like(tensor).uniform_(0.5, 1.5)
+            elif leaf in ("bias", "e_score_correction_bias"):
+                value = torch.empty_like(tensor).uniform_(-0.2, 0.2)
+            elif "conv" in name:
+                value = torch.randn_like(tensor) * 0.4
+            elif "embed" in name:
+                value = torch.randn_like(tensor)
+            elif leaf == "proj":
+                value = torch.randn_like(tensor) * 0.5
+            else:
+                value = torch.randn_like(tensor) * 1.4 / math.sqrt(tensor.shape[-1])
+            tensor.copy_(value.to(dtype))
+
+
+@contextlib.contextmanager
+def everything_double():
+    """Public code casts to fp32 inside; here these casts mean fp64."""
+    as_is = {"float": torch.Tensor.float, "to": torch.Tensor.to, "type": torch.Tensor.type}
+    single = torch.float32
+
+    def wide(value):
+        return torch.float64 if value is single else value
+
+    def to(tensor, *args, **kwargs):
+        return as_is["to"](tensor, *[wide(a) for a in args],
+                           **{key: wide(value) for key, value in kwargs.items()})
+
+    torch.Tensor.float = torch.Tensor.double
+    torch.Tensor.to = to
+    torch.Tensor.type = lambda tensor, kind=None: as_is["type"](tensor, wide(kind))
+    torch.float32 = torch.float = torch.float64
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(single)
+        torch.float32 = torch.float = single
+        for name, function in as_is.items():
+            setattr(torch.Tensor, name, function)
+
+
+def forward(build, weights, tokens):
+    model = build().eval()
+    model.load_state_dict(weights, strict=False)
+    missing = set(model.state_dict()) - set(weights)
+    assert not missing, missing
+    with torch.no_grad():
+        return model(input_ids=tokens[None], use_cache=False).logits[0]
+
+
+def spread(logits):
+    return float(logits.abs().max())
+
+
+def make(name):
+    family = FAMILIES[name]
+    module = f"transformers.models.{family.module}"
+    config_class = getattr(importlib.import_module(f"{module}.configuration_{family.module}"),
+                           family.config)
+    model_class = getattr(importlib.import_module(f"{module}.modeling_{family.module}"),
+                          family.model)
+
+    def build():
+        config = config_class(**family.sizes)
+        config._attn_implementation = "eager"
+        config._experts_implementation = "eager"
+        return model_class(config)
+
+    torch.manual_seed(family.seed)
+    model = build()
+    randomise(model, family.dtype)
+    weights = {key: value.detach().clone() for key, value in model.state_dict().items()}
+    vocab = family.sizes.get("unpadded_vocab_size", family.sizes["vocab_size"])
+    tokens = torch.randint(0, vocab, (TOKENS,))
+    single = forward(build, weights, tokens)
+    with everything_double():
+        wide = {key: value.double() if value.is_floating_point() else value
+                for key, value in weights.items()}
+        double = forward(build, wide, tokens)
+    assert single.dtype is torch.float32 and double.dtype is torch.float64
+
+    folder = FOLDER / name
+    folder.mkdir(exist_ok=True)
+    model.to(family.dtype).save_pretrained(folder)
+    for extra in ("generation_config.json",):
+        (folder / extra).unlink(missing_ok=True)
+    save_file({"fp32": single.contiguous(), "fp64": double.contiguous()},
+              folder / "logits.safetensors")
+    error = float((single.double() - double).abs().max()) / spread(double)
+    golden = {
+        "family": name,
+        "source": f"transformers {transformers.__version__}, {family.model}",
+        "torch": torch.__version__,
+        "seed": family.seed,
+        "weights": str(family.dtype).removeprefix("torch."),
+        "largest_logit": spread(double),
+        "fp32_error": error,
+        "tokens": tokens.tolist(),
+    }
+    (folder / "golden.json").write_text(json.dumps(golden) + "\n")
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    print(f"{name}: {size} bytes, largest logit {spread(double):.3f}, fp32 off by {error:.2e}")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for chosen in sys.argv[1:] or FAMILIES:
+        make(chosen)
