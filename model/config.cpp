@@ -145,15 +145,6 @@ Result<void> check_shape(const ModelConfig& config) {
   return {};
 }
 
-void merge_state(const ModelSpec& spec, StateProperties& state) {
-  const StateProperties plain;
-  if (spec.kv_scale) state.kv_scale = true;
-  if (spec.virtual_slots) state.virtual_slots = true;
-  if (spec.state_dtype != plain.state_dtype) state.state_dtype = spec.state_dtype;
-  if (!spec.extra_slot_state.empty()) state.extra_slot_state = spec.extra_slot_state;
-  if (!spec.contiguous_rows) state.contiguous_rows = false;
-}
-
 }  // namespace
 
 Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
@@ -173,10 +164,6 @@ Result<void> check_config(const ModelConfig& config) {
     return Error{"model " + config.name + ": " + std::to_string(config.layers.size()) +
                  " layers, expected 1 to " + std::to_string(kMaxLayers)};
   }
-  if (std::ranges::count(config.layers, Mixer::full) == 0) {
-    return Error{"model " + config.name +
-                 ": no \"full\" layer; the cache names every prefix by its FULL pages"};
-  }
   // One tap would leave a decoder's convolutions without a state.
   const bool decoder = config.arithmetic != Arithmetic::fingerprint;
   const Range ranges[] = {
@@ -190,6 +177,23 @@ Result<void> check_config(const ModelConfig& config) {
   return decoder ? check_shape(config) : Result<void>();
 }
 
+Result<void> check_cacheable(const ModelConfig& config) {
+  if (std::ranges::count(config.layers, Mixer::full) > 0) return {};
+  return Error{"model " + config.name +
+               ": no \"full\" layer; the cache names every prefix by its FULL pages"};
+}
+
+void merge_state(const ModelSpec& spec, ModelConfig& config) {
+  const StateProperties plain;
+  StateProperties& state = config.state;
+  if (spec.state_chunk) config.state_chunk = *spec.state_chunk;
+  if (spec.kv_scale) state.kv_scale = true;
+  if (spec.virtual_slots) state.virtual_slots = true;
+  if (spec.state_dtype != plain.state_dtype) state.state_dtype = spec.state_dtype;
+  if (!spec.extra_slot_state.empty()) state.extra_slot_state = spec.extra_slot_state;
+  if (!spec.contiguous_rows) state.contiguous_rows = false;
+}
+
 Result<ModelConfig> resolve_model_config(const ModelSpec& spec) {
   Result<ModelConfig> config = named_config(spec);
   if (!config) return config;
@@ -200,10 +204,10 @@ Result<ModelConfig> resolve_model_config(const ModelSpec& spec) {
     config->layers = std::move(*mixers);
   }
   if (spec.window) config->window = *spec.window;
-  if (spec.state_chunk) config->state_chunk = *spec.state_chunk;
   if (spec.vocab) config->vocab = *spec.vocab;
-  merge_state(spec, config->state);
+  merge_state(spec, *config);
   if (const Result<void> good = check_config(*config); !good) return good.error();
+  if (const Result<void> good = check_cacheable(*config); !good) return good.error();
   return config;
 }
 

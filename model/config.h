@@ -141,7 +141,10 @@ inline constexpr std::int64_t kMaxExperts = std::int64_t{1} << 12;
 Result<ModelConfig> parse_model_config(std::string_view text, std::string_view source);
 
 // The preset or file that `spec` names, with its overrides applied and every value checked.
+// REQUIRES: it names no checkpoint.
 Result<ModelConfig> resolve_model_config(const ModelSpec& spec);
+// The overrides that a configuration takes whatever its weights are.
+void merge_state(const ModelSpec& spec, ModelConfig& config);
 
 // The mixers by the names that model files and scenarios use; an error names the place in `source`.
 Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
@@ -149,6 +152,8 @@ Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
 
 // An error names the property, its value and what was expected.
 Result<void> check_config(const ModelConfig& config);
+// What the cache needs beyond that: a FULL layer.
+Result<void> check_cacheable(const ModelConfig& config);
 
 // The shortest text that reads back as the same number.
 std::string shortest(double value);

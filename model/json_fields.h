@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,7 +27,24 @@ class JsonFields {
   void boolean(std::string_view key, bool& value);
   void text(std::string_view key, std::string& value);
   void texts(std::string_view key, std::vector<std::string>& values);
+  void numbers(std::string_view key, std::int64_t low, std::int64_t high,
+               std::vector<std::int64_t>& values);
+  // As many as `values` has.
+  void reals(std::string_view key, double low, double high, std::vector<float>& values);
+  // The value of a key that may be an object; null if it is not there.
+  const Json* value(std::string_view key) { return find(key); }
 
+  // Keys that may have this one value only, or be missing.
+  void only(std::string_view key, const Json& supported);
+  // Keys that change nothing.
+  void ignore(std::initializer_list<std::string_view> keys);
+  // An error of the caller's about `key`.
+  void refuse(std::string_view key, const std::string& message);
+  void fail(const Error& error) {
+    if (!error_) error_ = error;
+  }
+
+  const std::string& source() const { return source_; }
   // After the last field: the first error, or the first member that no field asked for.
   Result<void> finish() const;
 

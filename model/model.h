@@ -141,8 +141,8 @@ class Model {
   std::vector<WholeEntry> whole_;  // parallel to declared_.buffers
 };
 
-// A model with the weights of `weight_seed`, or one shard of it. REQUIRES: it splits into
-// `shard.count`. `cache_page` takes part in the arithmetic of the
+// A model with the weights of `weight_seed` or of a checkpoint, or one shard of it. REQUIRES: it
+// splits into `shard.count`. `cache_page` takes part in the arithmetic of the
 // fingerprint model only: the replica passes the page of the cache that it judges, whatever its own
 // memory looks like. An error names the preset or the property and what was expected.
 Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed,

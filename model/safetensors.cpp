@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/check.h"
 #include "core/json.h"
 
 namespace lockstep::model {
@@ -198,6 +199,15 @@ Result<TensorFile> TensorFile::parse(std::string text, const std::string& source
 
 Result<std::vector<double>> TensorFile::values(std::string_view name) const {
   const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return values(name, 0, 0);
+  std::size_t count = 1;
+  for (const std::int64_t extent : found->second.shape) count *= static_cast<std::size_t>(extent);
+  return values(name, 0, count);
+}
+
+Result<std::vector<double>> TensorFile::values(std::string_view name, std::size_t first,
+                                               std::size_t count) const {
+  const auto found = tensors_.find(name);
   const std::string where = source_ + ": tensor \"" + std::string(name) + "\": ";
   if (found == tensors_.end()) return Error{where + "missing"};
   const Tensor& tensor = found->second;
@@ -206,11 +216,12 @@ Result<std::vector<double>> TensorFile::values(std::string_view name) const {
       tensor.type == "F64" || tensor.type == "F32" || tensor.type == "BF16" || tensor.type == "F16";
   if (!real) return Error{where + "found " + tensor.type + ", expected F64, F32, BF16 or F16"};
   const auto width = static_cast<std::size_t>(type->bytes);
-  std::vector<double> values(tensor.bytes.size() / width);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = element(tensor.type, tensor.bytes.subspan(i * width, width));
+  CHECK("safetensors.range", (first + count) * width <= tensor.bytes.size());
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = element(tensor.type, tensor.bytes.subspan((first + i) * width, width));
     if (!std::isfinite(values[i])) {
-      return Error{where + "element " + std::to_string(i) + " is not finite"};
+      return Error{where + "element " + std::to_string(first + i) + " is not finite"};
     }
   }
   return values;

@@ -44,9 +44,12 @@ class TensorFile {
   const std::string& source() const { return source_; }
   const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
 
-  // The elements of a tensor of this file in fp64: exact for F64, F32, BF16 and F16. Other types,
-  // and elements that are not finite, are errors.
+  // Elements of a tensor of this file in fp64, all of them or `count` from `first` on: exact for
+  // F64, F32, BF16 and F16. Other types, and elements that are not finite, are errors. REQUIRES: a
+  // part lies in the tensor.
   Result<std::vector<double>> values(std::string_view name) const;
+  Result<std::vector<double>> values(std::string_view name, std::size_t first,
+                                     std::size_t count) const;
 
  private:
   TensorFile() = default;

@@ -1,4 +1,5 @@
-// A model as a scenario or a command line names it: a preset, with what is overridden.
+// A model as a scenario or a command line names it: a preset, with what is overridden, or a
+// checkpoint.
 #pragma once
 
 #include <optional>
@@ -11,6 +12,9 @@ namespace lockstep::model {
 
 struct ModelSpec {
   std::string preset = "fingerprint";
+  // A folder (model/checkpoint.h), from the working directory on; takes the place of the preset.
+  // Its weights fix window, vocab and layers.
+  std::optional<std::string> checkpoint;
   std::optional<Tokens> window;
   std::optional<Tokens> state_chunk;
   std::optional<std::int64_t> vocab;

@@ -92,7 +92,7 @@ Weights draw_weights(const ModelConfig& config, std::uint64_t seed) {
 
 std::vector<float> Weights::adapter(std::string_view extra_key) const {
   const std::string tensor = "adapter." + std::string(extra_key);
-  return draw(seed, tensor, static_cast<std::int64_t>(embedding_norm.size()), 0.5f);
+  return draw(seed, tensor, static_cast<std::int64_t>(final_norm.size()), 0.5f);
 }
 
 }  // namespace lockstep::model

@@ -52,6 +52,8 @@ Codec<model::ModelSpec> model_object_codec() {
   const auto words = array_of(name_text());
   return object<ModelSpec>({
       field("preset", &ModelSpec::preset, name_text(), "the model that is varied"),
+      optional_field("checkpoint", &ModelSpec::checkpoint, name_text(),
+                     "a folder with config.json and model.safetensors, instead of a preset"),
       optional_field("window", &ModelSpec::window, integer<Tokens>(1, kMaxTokens),
                      "SWA window W: token t sees t-W+1 .. t"),
       optional_field("state_chunk", &ModelSpec::state_chunk, integer<Tokens>(1, kMaxTokens),
@@ -153,7 +155,11 @@ Codec<model::ModelSpec> model_codec() {
       return cursor.expected("the name of a preset or an object");
     }
     spec.source = cursor.place();
-    return read(cursor, spec) && check_preset(cursor, spec.preset);
+    if (!read(cursor, spec)) return false;
+    if (spec.checkpoint && cursor.value().find("preset") != nullptr) {
+      return cursor.fail("expected a preset or a checkpoint, found both");
+    }
+    return check_preset(cursor, spec.preset);
   };
   return codec;
 }

@@ -44,14 +44,15 @@ FAMILIES = {
         COMMON, num_hidden_layers=4, head_dim=8, swa_num_attention_heads=4,
         swa_num_key_value_heads=2, swa_head_dim=8, sliding_window_size=8, d_rel=4, rel_extent=24,
         intermediate_size=48, layer_types=["hybrid_sliding", "hybrid"] * 2,
-        mlp_layer_types=["dense"] * 4, logits_mup_width_multiplier=3.0)),
+        mlp_layer_types=["dense"] * 4, logits_mup_width_multiplier=3.0), torch.bfloat16),
     "inkling-moe": Family("inkling", "InklingTextConfig", "InklingForCausalLM", dict(
         COMMON, num_hidden_layers=3, head_dim=8, swa_num_attention_heads=4,
         swa_num_key_value_heads=4, swa_head_dim=8, sliding_window_size=8, d_rel=4, rel_extent=24,
         intermediate_size=48, moe_intermediate_size=16, n_routed_experts=8, num_experts_per_tok=3,
         n_shared_experts=2, route_scale=8.0, layer_types=["hybrid_sliding", "hybrid", "hybrid"],
         mlp_layer_types=["dense", "sparse", "sparse"], log_scaling_n_floor=16,
-        logits_mup_width_multiplier=3.0, unpadded_vocab_size=60), torch.bfloat16),
+        log_scaling_alpha=0.125, logits_mup_width_multiplier=3.0, unpadded_vocab_size=60),
+        torch.bfloat16),
     "lfm2": Family("lfm2", "Lfm2Config", "Lfm2ForCausalLM", dict(
         COMMON, num_hidden_layers=4, intermediate_size=48, conv_L_cache=3,
         block_auto_adjust_ff_dim=False, tie_word_embeddings=True,
@@ -96,7 +97,9 @@ FAMILIES = {
 
 def randomise(model, dtype):
     """Weights that leave nothing degenerate: decays as the families initialise them, everything
-    else spread so that every part matters. Values that `dtype` holds exactly."""
+    else spread so that every part matters. Values that `dtype` holds exactly; scales and the
+    multipliers of FAMILIES are short enough that their products with bf16 weights are exact in
+    fp32, so that a reader that works them into the weights loses nothing."""
     for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
         leaf = name.split(".")[-1]
         with torch.no_grad():
@@ -110,7 +113,7 @@ def randomise(model, dtype):
                 around = tensor.mean()
                 value = around + torch.randint(-12, 13, tensor.shape) / 64
             elif leaf in ("D", "global_scale"):
-                value = torch.empty_like(tensor).uniform_(0.5, 1.5)
+                value = torch.randint(4, 13, tensor.shape) / 8
             elif leaf in ("bias", "e_score_correction_bias"):
                 value = torch.empty_like(tensor).uniform_(-0.2, 0.2)
             elif "conv" in name:

@@ -180,7 +180,9 @@ TEST_CASE("a model is a preset or a preset varied") {
           "m.json: expected the name of a preset or an object, found 3");
   REQUIRE(parse_model_spec(R"({"windows": 9})", "m.json")
               .error()
-              .message.find("m.json: /windows: unknown key, expected one of preset, window,") == 0);
+              .message.find(
+                  "m.json: /windows: unknown key, expected one of preset, checkpoint, window,") ==
+          0);
 }
 
 TEST_CASE("a cache setting is key=value") {
