@@ -161,6 +161,14 @@ Codec<model::ModelSpec> model_codec() {
     }
     return check_preset(cursor, spec.preset);
   };
+  codec.write = [write = codec.write](const model::ModelSpec& spec) {
+    Json json = write(spec);
+    auto* members = std::get_if<Json::Object>(&json.value);
+    if (spec.checkpoint && members != nullptr) {
+      std::erase_if(*members, [](const JsonMember& member) { return member.key == "preset"; });
+    }
+    return json;
+  };
   return codec;
 }
 
