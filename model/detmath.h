@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "model/host_device.h"
+#include "core/host_device.h"
 
 namespace lockstep::detmath {
 

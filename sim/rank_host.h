@@ -55,7 +55,7 @@ class RankHost {
 
   Cache& cache() { return *linker_; }
   engine::RankUnit unit() { return {linker_.get(), executor_.get(), &device_}; }
-  const SteppedDevice& device() const { return device_; }
+  SteppedDevice& device() { return device_; }
 
  private:
   SteppedHooks hooks() const;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/terminal.h"
+#include "device/cuda_accelerator.h"
 #include "reports/console.h"
 #include "reports/result_json.h"
 
@@ -65,16 +66,21 @@ Finding program(const std::string& what, const std::string& name, const std::str
   return {what, false, fmt::format("no {} in PATH: {}", name, without)};
 }
 
+// What lacks first: the kernel's driver, its library, then whatever the CUDA runtime says.
 Finding cuda_device() {
   std::error_code ignored;
+  const Result<std::string> device = describe_cuda_device();
+  if (device) return {"CUDA device", true, *device};
+  std::string missing;
   if (!std::filesystem::exists("/dev/nvidia0", ignored)) {
-    return {"CUDA device", false, "no /dev/nvidia0: everything runs on the host back end"};
+    missing = "no /dev/nvidia0";
+  } else if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY)) {
+    dlclose(driver);
+    missing = "/dev/nvidia0 and libcuda.so.1 are there";
+  } else {
+    missing = "/dev/nvidia0 is there, but libcuda.so.1 cannot be loaded";
   }
-  void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
-  if (!driver)
-    return {"CUDA device", false, "/dev/nvidia0 is there, but libcuda.so.1 cannot be loaded"};
-  dlclose(driver);
-  return {"CUDA device", true, "/dev/nvidia0, libcuda.so.1"};
+  return {"CUDA device", false, missing + "; " + device.error().message};
 }
 
 std::vector<Finding> examine() {

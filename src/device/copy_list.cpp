@@ -26,7 +26,8 @@ void CopyList::add(std::span<std::byte> target, std::span<const std::byte> sourc
   size_ += Bytes{static_cast<std::int64_t>(source.size())};
 }
 
-void CopyList::copy(std::size_t piece, std::size_t pieces) const {
+template <class Visit>
+void CopyList::visit(std::size_t piece, std::size_t pieces, const Visit& visit_range) const {
   CHECK("copy_list.piece", piece < pieces);
   const std::size_t begin = cut(size_.index(), piece, pieces);
   const std::size_t end = cut(size_.index(), piece + 1, pieces);
@@ -35,9 +36,20 @@ void CopyList::copy(std::size_t piece, std::size_t pieces) const {
     if (at >= end) break;
     const std::size_t from = std::max(begin, at) - at;
     const std::size_t to = std::min(end - at, range.size);
-    if (from < to) std::memcpy(range.target + from, range.source + from, to - from);
+    if (from < to) visit_range(Range{range.target + from, range.source + from, to - from});
     at += range.size;
   }
+}
+
+void CopyList::copy(std::size_t piece, std::size_t pieces) const {
+  visit(piece, pieces,
+        [](const Range& range) { std::memcpy(range.target, range.source, range.size); });
+}
+
+std::vector<CopyList::Range> CopyList::ranges(std::size_t piece, std::size_t pieces) const {
+  std::vector<Range> list;
+  visit(piece, pieces, [&](const Range& range) { list.push_back(range); });
+  return list;
 }
 
 }  // namespace lockstep

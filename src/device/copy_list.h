@@ -21,12 +21,17 @@ class CopyList {
   // is never torn where every range is a multiple of 8 bytes. REQUIRES: piece < pieces.
   void copy(std::size_t piece, std::size_t pieces) const;
 
- private:
   struct Range {
     std::byte* target = nullptr;
     const std::byte* source = nullptr;
     std::size_t size = 0;
   };
+  // What copy() of that piece copies, in order.
+  std::vector<Range> ranges(std::size_t piece, std::size_t pieces) const;
+
+ private:
+  template <class Visit>
+  void visit(std::size_t piece, std::size_t pieces, const Visit& visit_range) const;
 
   std::vector<Range> ranges_;
   Bytes size_;

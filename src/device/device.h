@@ -20,7 +20,9 @@
 
 #include "core/component.h"
 #include "core/ids.h"
+#include "device/accelerator.h"
 #include "device/copy_list.h"
+#include "device/stream_kind.h"
 
 namespace lockstep {
 
@@ -38,26 +40,29 @@ using AccessSink = std::function<void(const Access&)>;
 // Which link an operation's bytes travel on; a cost model turns it into a duration.
 enum class Link { none, device_memory, host_link };
 
+// Ranges of device memory that get one word repeated.
+struct FillList {
+  std::vector<std::span<std::byte>> targets;
+  std::uint32_t word = 0;
+};
+
 struct Op {
   std::string_view name;  // a literal: "forward.layer", "cow.copy", ...
   Link link = Link::device_memory;
-  Bytes bytes{};                 // moved over `link`
-  std::function<void()> body{};  // what it does
+  Bytes bytes{};  // moved over `link`
+  // What it does: on an accelerator that does not share the host's memory it only launches, into
+  // the stream that the operation was enqueued on.
+  std::function<void()> body{};
   // Every row that the copies and the body touch. Enumerated only when somebody listens; may be
   // empty.
   std::function<void(const AccessSink&)> accesses{};
   // Copied before the body runs, perhaps in pieces between the operation's start and its end.
   CopyList copies{};
+  // Filled before the body runs, in device memory.
+  FillList fills{};
   // Tells observers that it is over. Not part of what the device does, and the host learns nothing.
   std::function<void()> report{};
 };
-
-// A stream of one device. Only the device makes them.
-enum class StreamKind { compute, load, offload };
-inline constexpr std::size_t kStreamCount = 3;
-constexpr std::size_t index(StreamKind kind) {
-  return static_cast<std::size_t>(kind);
-}
 
 // Which operations are known to be over: of each stream, the first so many (a vector clock).
 using StreamClock = std::array<std::uint64_t, kStreamCount>;
@@ -72,9 +77,10 @@ class DeviceEvent {
   };
   struct State {
     bool reached = false;
-    std::vector<Waiter> waiters;     // called once, when it is reached
-    StreamClock clock{};             // what is over when it is reached; a listener's, else unused
-    const void* clock_of = nullptr;  // the listener whose streams the clock counts
+    std::vector<Waiter> waiters;       // called once, when it is reached
+    std::shared_ptr<StreamMark> mark;  // of a record that streams have passed but not reached
+    StreamClock clock{};               // what is over when it is reached; a listener's, else unused
+    const void* clock_of = nullptr;    // the listener whose streams the clock counts
   };
   DeviceEvent() : state_(std::make_shared<State>()) {}
   // For whoever runs the streams. The host asks Device::reached(), which knows who asks.
@@ -89,6 +95,8 @@ class Device {
  public:
   virtual ~Device() = default;
 
+  // What moves the bytes. Bodies and whoever needs memory for one forward or one transfer ask it.
+  virtual Accelerator& accelerator() = 0;
   // Zero-filled memory that lives as long as the device. `name` appears in errors.
   virtual std::span<std::byte> allocate(std::string_view name, Bytes size) = 0;
 

@@ -7,11 +7,11 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kCanaryBytes = 64;
-constexpr std::size_t kAlignment = 64;
-constexpr std::byte kCanary{0xc5};
+constexpr std::uint32_t kCanaryWord = 0xc5c5c5c5u;
 
 bool intact(std::span<const std::byte> canary) {
-  return std::ranges::all_of(canary, [](std::byte byte) { return byte == kCanary; });
+  return std::ranges::all_of(canary,
+                             [](std::byte byte) { return byte == std::byte{kCanaryWord & 0xffu}; });
 }
 
 }  // namespace
@@ -32,11 +32,13 @@ StreamKind Schedule::choose(std::span<const StreamKind> runnable) {
   return runnable.front();
 }
 
-SteppedDevice::SteppedDevice(Timers& timers, CostModel cost, SteppedHooks hooks)
+SteppedDevice::SteppedDevice(Timers& timers, CostModel cost, SteppedHooks hooks,
+                             Accelerator* accelerator)
     : timers_(timers),
       cost_(cost),
       hooks_(hooks),
       takes_turns_(hooks.schedule != nullptr && hooks.schedule->takes_turns()),
+      accelerator_(accelerator != nullptr ? accelerator : &host_),
       lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->device = this;
 }
@@ -46,20 +48,14 @@ SteppedDevice::~SteppedDevice() {
 }
 
 std::span<std::byte> SteppedDevice::allocate(std::string_view name, Bytes size) {
-  CHECK("device.allocate", size >= Bytes{0});
-  auto buffer = std::make_unique<Buffer>();
-  buffer->name = name;
-  buffer->memory.resize(size.index() + (2 * kCanaryBytes) + kAlignment);
-  const auto address = reinterpret_cast<std::uintptr_t>(buffer->memory.data()) + kCanaryBytes;
-  const std::size_t padding = (kAlignment - address % kAlignment) % kAlignment;
-  const std::span<std::byte> all = std::span(buffer->memory).subspan(padding);
-  buffer->before = all.first(kCanaryBytes);
-  buffer->bytes = all.subspan(kCanaryBytes, size.index());
-  buffer->after = all.subspan(kCanaryBytes + size.index(), kCanaryBytes);
-  std::ranges::fill(buffer->before, kCanary);
-  std::ranges::fill(buffer->after, kCanary);
-  buffers_.push_back(std::move(buffer));
-  return buffers_.back()->bytes;
+  const Bytes canaries{2 * kCanaryBytes};
+  const std::span<std::byte> all = accelerator_->allocate(name, size + canaries);
+  const Buffer buffer{std::string(name), all.first(kCanaryBytes),
+                      all.subspan(kCanaryBytes, size.index()), all.last(kCanaryBytes)};
+  accelerator_->fill(StreamKind::compute, std::array{buffer.before, buffer.after}, kCanaryWord);
+  accelerator_->synchronize();
+  buffers_.push_back(buffer);
+  return buffer.bytes;
 }
 
 void SteppedDevice::enqueue(StreamKind stream, Op op) {
@@ -97,13 +93,13 @@ bool SteppedDevice::idle() const {
   return std::ranges::all_of(streams_, [](const Stream& stream) { return stream.entries.empty(); });
 }
 
-Result<void> SteppedDevice::check_canaries() const {
-  for (const auto& buffer : buffers_) {
-    if (!intact(buffer->before)) {
-      return Error{"device buffer " + buffer->name + ": written before its first byte"};
+Result<void> SteppedDevice::check_canaries() {
+  for (const Buffer& buffer : buffers_) {
+    if (!intact(accelerator_->host_view(buffer.before))) {
+      return Error{"device buffer " + buffer.name + ": written before its first byte"};
     }
-    if (!intact(buffer->after)) {
-      return Error{"device buffer " + buffer->name + ": written beyond its last byte"};
+    if (!intact(accelerator_->host_view(buffer.after))) {
+      return Error{"device buffer " + buffer.name + ": written beyond its last byte"};
     }
   }
   return {};
@@ -258,7 +254,9 @@ void SteppedDevice::do_piece(StreamKind kind) {
   const Op& op = std::get<Op>(stream.entries.front().entry);
   if (!op.copies.empty()) {
     if (hooks_.listener != nullptr) hooks_.listener->bytes_begin(op);
-    op.copies.copy(stream.head.done, stream.head.pieces);
+    accelerator_->work_on(op.name);
+    accelerator_->copy(kind, op.copies, stream.head.done, stream.head.pieces);
+    accelerator_->synchronize();
     if (hooks_.listener != nullptr) hooks_.listener->bytes_end(op);
   }
   if (++stream.head.done == stream.head.pieces) finish_op(kind);
@@ -270,9 +268,12 @@ void SteppedDevice::finish_op(StreamKind kind) {
   Stream& stream = at(kind);
   stream.running = true;
   const Op op = std::get<Op>(stream.entries.pop().entry);
-  if (op.body) {
+  if (op.body || !op.fills.targets.empty()) {
     if (hooks_.listener != nullptr) hooks_.listener->bytes_begin(op);
-    op.body();
+    accelerator_->work_on(op.name);
+    accelerator_->fill(kind, op.fills.targets, op.fills.word);
+    if (op.body) op.body();
+    accelerator_->synchronize();
     if (hooks_.listener != nullptr) hooks_.listener->bytes_end(op);
   }
   if (op.report) op.report();

@@ -1,5 +1,5 @@
-// The stepped host back end: host memory as the device, and the simulator's clock instead of real
-// concurrency.
+// The stepped device: the simulator's clock and schedule instead of real concurrency, on host
+// memory or on any accelerator, which then does one piece of one operation at a time.
 //
 //   compute | op  op  record(e) ...      each stream runs its head only; copies become visible in
 //   load    | wait(e)  op  ...           pieces on the way, the body runs when the duration is
@@ -32,6 +32,7 @@
 #include "core/result.h"
 #include "device/cost_model.h"
 #include "device/device.h"
+#include "device/host_accelerator.h"
 #include "device/ring_queue.h"
 
 namespace lockstep {
@@ -79,12 +80,14 @@ struct SteppedHooks {
 
 class SteppedDevice : public Device {
  public:
-  // `timers` and the hooks outlive the device.
-  SteppedDevice(Timers& timers, CostModel cost, SteppedHooks hooks = {});
+  // `timers`, the hooks and the accelerator outlive the device. No accelerator: host memory.
+  SteppedDevice(Timers& timers, CostModel cost, SteppedHooks hooks = {},
+                Accelerator* accelerator = nullptr);
   ~SteppedDevice() override;
   SteppedDevice(const SteppedDevice&) = delete;
   SteppedDevice& operator=(const SteppedDevice&) = delete;
 
+  Accelerator& accelerator() override { return *accelerator_; }
   std::span<std::byte> allocate(std::string_view name, Bytes size) override;
   void enqueue(StreamKind stream, Op op) override;
   void record(StreamKind stream, const DeviceEvent& event) override;
@@ -96,7 +99,7 @@ class SteppedDevice : public Device {
   // No operation runs or waits in any stream.
   bool idle() const;
   // Nothing has written next to a buffer; else an error that names the buffer and the side.
-  Result<void> check_canaries() const;
+  Result<void> check_canaries();
 
  private:
   struct Record {
@@ -135,7 +138,6 @@ class SteppedDevice : public Device {
   // 64-byte aligned bytes with a canary on either side.
   struct Buffer {
     std::string name;
-    std::vector<std::byte> memory;
     std::span<std::byte> before;
     std::span<std::byte> bytes;
     std::span<std::byte> after;
@@ -173,7 +175,9 @@ class SteppedDevice : public Device {
   bool turn_given_ = false;  // some stream's piece is under way
   std::array<Stream, kStreamCount> streams_;
   std::uint64_t next_number_ = 0;
-  std::vector<std::unique_ptr<Buffer>> buffers_;
+  HostAccelerator host_;
+  Accelerator* accelerator_;
+  std::vector<Buffer> buffers_;
   RingQueue<StreamKind> ready_;
   bool running_ready_ = false;
   bool wake_pending_ = false;  // the clock holds a call of run_ready()

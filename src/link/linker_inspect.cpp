@@ -119,7 +119,8 @@ bool Linker::node(NodeId id, const std::function<void(const NodeView&)>& visit) 
 }
 
 std::span<const std::byte> Linker::row_bytes(Component component, Row row) const {
-  return static_cast<const PoolGroup&>(pools_).pool(component).bytes(row);
+  const PoolGroup& pools = pools_;
+  return rank_.device.accelerator().host_view(pools.pool(component).bytes(row));
 }
 
 }  // namespace lockstep

@@ -98,7 +98,9 @@ void LoadQueue::start(const std::shared_ptr<Load>& load, const std::shared_ptr<B
   load->reads.resize(batch->layers.size());
   for (const Transfer& transfer : load->transfers) {
     const RowLayout& layout = rank_.pools.pool(transfer.component).layout();
-    load->staging.emplace_back(object_bytes(layout) * transfer.rows.size());
+    const std::size_t size = object_bytes(layout) * transfer.rows.size();
+    load->staging.push_back(
+        rank_.device.accelerator().staging(Bytes{static_cast<std::int64_t>(size)}));
   }
   rank_.emit(load->request, LoadStarted{load->id});
   for (std::size_t i = 0; i < batch->layers.size(); ++i) {
@@ -114,7 +116,7 @@ std::vector<GetItem> LoadQueue::items(Load& load, LayerId layer) const {
     if (!place) continue;
     const LayerPart& range = place->range;
     const Bytes digest{static_cast<std::int64_t>(place->digest)};
-    const std::span<std::byte> staging(load.staging[t]);
+    const std::span<std::byte> staging = load.staging[t].get();
     for (std::size_t i = 0; i < transfer.rows.size(); ++i) {
       const ObjectKey key = rank_.keys.object_key(transfer.hashes[i], transfer.component);
       const auto object = staging.subspan(i * place->stride, place->stride);
@@ -172,7 +174,7 @@ bool LoadQueue::digests_match(const Load& load, LayerId layer) const {
     const auto place = locate(rank_.pools.pool(load.transfers[t].component).layout(), layer);
     if (!place) continue;
     const LayerPart& range = place->range;
-    const std::span<const std::byte> staging(load.staging[t]);
+    const std::span<const std::byte> staging = load.staging[t].get();
     for (std::size_t i = 0; i < load.transfers[t].rows.size(); ++i) {
       const auto object = staging.subspan(i * place->stride, place->stride);
       std::uint64_t digest = 0;
@@ -193,7 +195,7 @@ void LoadQueue::copy_layer(const std::shared_ptr<Load>& load, std::size_t layer_
     const LayerPart range = pool.layout().range_of(layer);
     const std::size_t stride = object_bytes(pool.layout());
     for (std::size_t i = 0; i < transfer.rows.size() && range.size > Bytes{0}; ++i) {
-      const auto object = std::span(load->staging[t]).subspan(i * stride, stride);
+      const auto object = load->staging[t].get().subspan(i * stride, stride);
       op.copies.add(pool.bytes(transfer.rows[i]).subspan(range.offset.index(), range.size.index()),
                     object.subspan(range.offset.index(), range.size.index()));
     }

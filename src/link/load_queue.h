@@ -90,12 +90,12 @@ class LoadQueue {
     RequestId request;
     Pages begin;
     std::vector<Transfer> transfers;
-    LockTicket endpoint;                          // none under `after_load`
-    std::optional<LoadRows> abandoned;            // no request owns them any more
-    std::shared_ptr<Batch> batch;                 // null until started
-    std::vector<LayerRead> reads;                 // one per layer of the batch
-    std::vector<std::vector<std::byte>> staging;  // one per transfer: objects, row after row
-    std::size_t layers_over = 0;                  // failed, or copied on the device
+    LockTicket endpoint;                // none under `after_load`
+    std::optional<LoadRows> abandoned;  // no request owns them any more
+    std::shared_ptr<Batch> batch;       // null until started
+    std::vector<LayerRead> reads;       // one per layer of the batch
+    std::vector<OwnedBytes> staging;    // one per transfer: objects, row after row
+    std::size_t layers_over = 0;        // failed, or copied on the device
     bool failed = false;
     bool over() const { return batch != nullptr && layers_over == reads.size(); }
   };

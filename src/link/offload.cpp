@@ -50,14 +50,20 @@ void OffloadQueue::order_behind_writers() {
 void OffloadQueue::copy_out(const std::shared_ptr<Offload>& offload) {
   Op op{.name = "offload.copy", .link = Link::host_link};
   PoolGroup& pools = rank_.pools;
+  std::vector<std::span<const std::byte>> sources;
   for (const Transfer& transfer : offload->transfers) {
     const RowPool& pool = std::as_const(pools).pool(transfer.component);
     for (Row row : transfer.rows) {
-      std::vector<std::byte>& object = offload->objects.emplace_back(pool.bytes(row).size());
-      op.copies.add(object, pool.bytes(row));
+      sources.push_back(pool.bytes(row));
+      op.bytes += Bytes{std::ssize(sources.back())};
     }
   }
-  op.bytes = op.copies.size();
+  offload->rows = rank_.device.accelerator().staging(op.bytes);
+  std::span<std::byte> target = offload->rows.get();
+  for (const std::span<const std::byte> source : sources) {
+    op.copies.add(target.first(source.size()), source);
+    target = target.subspan(source.size());
+  }
   op.accesses = [offload, &pools](const AccessSink& sink) {
     for (const Transfer& transfer : offload->transfers) {
       for (const LayerPart& part : pools.pool(transfer.component).layout().parts) {
@@ -72,19 +78,25 @@ void OffloadQueue::copy_out(const std::shared_ptr<Offload>& offload) {
 
 void OffloadQueue::put(const std::shared_ptr<Offload>& offload) {
   std::vector<PutItem> items;
-  auto object = offload->objects.begin();
+  std::span<const std::byte> rows = offload->rows.get();
   for (const Transfer& transfer : offload->transfers) {
     const RowLayout& layout = rank_.pools.pool(transfer.component).layout();
     Pages page = transfer.pages.begin;
     for (const PageHash& hash : transfer.hashes) {
-      const std::vector<std::byte> digests = row_digests(layout, *object);
-      object->insert(object->end(), digests.begin(), digests.end());
+      const std::span<const std::byte> row = rows.first(layout.row_bytes.index());
+      rows = rows.subspan(row.size());
+      const std::vector<std::byte> digests = row_digests(layout, row);
+      std::vector<std::byte>& object = offload->objects.emplace_back();
+      object.reserve(row.size() + digests.size());
+      object.assign(row.begin(), row.end());
+      object.insert(object.end(), digests.begin(), digests.end());
       items.push_back({rank_.keys.object_key(hash, transfer.component),
-                       *object++,
+                       object,
                        {rank_.id, kNoRequest, transfer.component, LayerId{0}, page}});
       ++page;
     }
   }
+  offload->rows = {};
   offload->ticket = rank_.store.put(std::move(items));
 }
 

@@ -53,8 +53,9 @@ class OffloadQueue {
     PageRange run;  // the node's pages when it was queued
     std::vector<Transfer> transfers;
     std::optional<OffloadId> depends_on;
-    bool doomed = false;                          // what it depends on has failed
-    std::vector<std::vector<std::byte>> objects;  // row bytes and digests, transfer after transfer
+    bool doomed = false;  // what it depends on has failed
+    OwnedBytes rows;      // their bytes once copied out, transfer after transfer
+    std::vector<std::vector<std::byte>> objects;  // as put: row bytes and digests
     std::optional<StoreTicket> ticket;
     bool over = false;
     bool good = false;

@@ -1,25 +1,12 @@
 #include "pool/row_pool.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "core/check.h"
 
 namespace lockstep {
-namespace {
-
-void fill_poison(std::span<std::byte> bytes) {
-  std::size_t at = 0;
-  for (; at + sizeof kPoisonWord <= bytes.size(); at += sizeof kPoisonWord) {
-    std::memcpy(&bytes[at], &kPoisonWord, sizeof kPoisonWord);
-  }
-  std::memcpy(bytes.data() + at, &kPoisonWord, bytes.size() - at);
-}
-
-}  // namespace
-
 OwnedRows::OwnedRows(OwnedRows&& other) noexcept
     : rows_(std::exchange(other.rows_, {})), releaser_(other.releaser_) {}
 
@@ -77,12 +64,13 @@ RowPool::RowPool(Device& device, EventSink& sink, RankId rank, RowLayout layout,
   CHECK("pool.capacity", capacity >= Rows{1});
   const std::string name = std::string(lockstep::name(component())) + " pool";
   buffer_ = device_.allocate(name, layout_.row_bytes * (capacity.value() + 1));
-  fill_poison(bytes(kTrapRow));
   free_.reserve(capacity.index());
   for (std::int64_t row = capacity.value(); row >= 1; --row) {
     free_.emplace_back(static_cast<std::uint32_t>(row));
-    fill_poison(bytes(free_.back()));
   }
+  std::vector<std::span<std::byte>> rows{bytes(kTrapRow)};
+  for (Row row : free_) rows.push_back(bytes(row));
+  device_.accelerator().fill(StreamKind::compute, rows, kPoisonWord);
 }
 
 std::optional<OwnedRows> RowPool::allocate(RequestId request, Rows count, Purpose purpose) {
@@ -120,12 +108,10 @@ void RowPool::withdraw_surplus() {
 // Costs no time: a real engine leaves freed rows as they are.
 void RowPool::enqueue_poison(std::vector<Row> rows) {
   Op op{.name = "pool.poison", .link = Link::none};
-  const auto shared = std::make_shared<const std::vector<Row>>(std::move(rows));
-  op.body = [this, shared] {
-    for (Row row : *shared) fill_poison(bytes(row));
-  };
-  op.accesses = [this, shared](const AccessSink& access) {
-    for (Row row : *shared) {
+  op.fills.word = kPoisonWord;
+  for (Row row : rows) op.fills.targets.push_back(bytes(row));
+  op.accesses = [this, freed = std::move(rows)](const AccessSink& access) {
+    for (Row row : freed) {
       for (const LayerPart& part : layout_.parts) {
         access(Access{component(), row, part.layer, part.part, AccessMode::write});
       }
