@@ -5,8 +5,7 @@
 
 #include "core/hash.h"
 #include "core/json.h"
-#include "model/families/common.h"
-#include "model/families/inkling.h"
+#include "model/families/families.h"
 #include "model/json_fields.h"
 #include "model/tensor_reader.h"
 
@@ -20,7 +19,10 @@ struct Family {
   ReadFamily read;
 };
 constexpr Family kFamilies[] = {
-    {"inkling_text", read_inkling},
+    {"falcon_h1", read_falcon_h1},     {"inkling_text", read_inkling},
+    {"kimi_linear", read_kimi_linear}, {"lfm2", read_lfm2},
+    {"mamba2", read_mamba2},           {"nemotron_h", read_nemotron_h},
+    {"qwen3_next", read_qwen3_next},
 };
 
 Result<Family> family_of(const Json& config, const std::string& source) {

@@ -24,6 +24,11 @@ constexpr MixerName kMixers[] = {
     {"rec", Mixer::recurrent, Arithmetic::fingerprint},
     {"full", Mixer::full, Arithmetic::inkling},
     {"swa", Mixer::swa, Arithmetic::inkling},
+    {"mamba2", Mixer::mamba2, Arithmetic::inkling},
+    {"gdn", Mixer::gdn, Arithmetic::inkling},
+    {"kda", Mixer::kda, Arithmetic::inkling},
+    {"shortconv", Mixer::shortconv, Arithmetic::inkling},
+    {"full+mamba2", Mixer::full_mamba2, Arithmetic::inkling},
 };
 
 // The head sizes that the attention kernels are compiled for.
@@ -124,20 +129,63 @@ Result<void> check_experts(const ModelConfig& config) {
   return check_ranges(config, ranges);
 }
 
+bool has(const ModelConfig& config, std::initializer_list<Mixer> mixers) {
+  return std::ranges::any_of(
+      mixers, [&](Mixer mixer) { return std::ranges::count(config.layers, mixer) > 0; });
+}
+
+// What recurrent mixers need. Heads are combined in a balanced tree, like those of attention.
+Result<void> check_recurrent(const ModelConfig& config) {
+  const Mamba2Shape& mamba2 = config.shape.mamba2;
+  const DeltaShape& delta = config.shape.delta;
+  std::vector<Range> ranges;
+  std::int64_t heads = 1;
+  bool shared = true;
+  if (has(config, {Mixer::mamba2, Mixer::full_mamba2})) {
+    ranges.insert(ranges.end(), {{"mamba heads", mamba2.heads, 1, kMaxWidth},
+                                 {"mamba head_dim", mamba2.head_dim, 1, kMaxHeadDim},
+                                 {"mamba state size", mamba2.state, 1, kMaxHeadDim},
+                                 {"mamba groups", mamba2.groups, 1, mamba2.heads}});
+    heads *= mamba2.heads;
+    shared = shared && mamba2.groups > 0 && mamba2.heads % mamba2.groups == 0;
+  }
+  if (has(config, {Mixer::gdn, Mixer::kda})) {
+    ranges.insert(ranges.end(), {{"linear value heads", delta.value_heads, 1, kMaxWidth},
+                                 {"linear key heads", delta.key_heads, 1, delta.value_heads},
+                                 {"linear key dim", delta.key_dim, 1, kMaxHeadDim},
+                                 {"linear value dim", delta.value_dim, 1, kMaxHeadDim}});
+    heads *= delta.value_heads;
+    shared = shared && delta.key_heads > 0 && delta.value_heads % delta.key_heads == 0;
+  }
+  if (has(config, {Mixer::kda})) ranges.push_back({"linear rank", delta.rank, 1, kMaxWidth});
+  if (const Result<void> good = check_ranges(config, ranges); !good) return good;
+  const std::string model = "model " + config.name + ": ";
+  if (!std::has_single_bit(static_cast<std::uint64_t>(heads))) {
+    return Error{model +
+                 "the number of recurrent heads is no power of two: heads are combined in a "
+                 "balanced tree"};
+  }
+  if (!shared) return Error{model + "key heads or groups do not divide the recurrent heads"};
+  return {};
+}
+
 Result<void> check_shape(const ModelConfig& config) {
   const DecoderShape& shape = config.shape;
+  const bool dense = config.mlps.empty() || std::ranges::count(config.mlps, Mlp::dense) > 0;
   const Range ranges[] = {
       {"hidden_size", shape.hidden, 1, kMaxWidth},
-      {"intermediate_size", shape.intermediate, 1, kMaxWidth},
+      {"intermediate_size", shape.intermediate, dense ? 1 : 0, kMaxWidth},
       {"d_rel", shape.relative_dim, 0, kMaxWidth},
       {"kv_lora_rank", shape.latent.rank, 0, kMaxWidth},
   };
   if (const Result<void> good = check_ranges(config, ranges); !good) return good;
-  for (std::uint32_t i = 0; i < config.layers.size(); ++i) {
+  const bool attends = has(config, {Mixer::full, Mixer::swa, Mixer::full_mamba2});
+  for (std::uint32_t i = 0; attends && i < config.layers.size(); ++i) {
     const Result<void> good = check_heads(config, config.shape_of(LayerId{i}));
     if (!good) return good;
   }
   if (const Result<void> good = check_experts(config); !good) return good;
+  if (const Result<void> good = check_recurrent(config); !good) return good;
   const std::string model = "model " + config.name + ": ";
   if (!(shape.norm_eps > 0) || !(shape.logit_divisor > 0)) {
     return Error{model + "rms_norm_eps and logits_mup_width_multiplier must be given"};
@@ -179,6 +227,7 @@ Result<void> check_config(const ModelConfig& config) {
 
 Result<void> check_cacheable(const ModelConfig& config) {
   if (std::ranges::count(config.layers, Mixer::full) > 0) return {};
+  if (std::ranges::count(config.layers, Mixer::full_mamba2) > 0) return {};
   return Error{"model " + config.name +
                ": no \"full\" layer; the cache names every prefix by its FULL pages"};
 }
@@ -251,6 +300,17 @@ std::string describe_features(const DecoderShape& shape) {
   number("latent", shape.latent.rank, usual.latent.rank);
   number("latent_shared", shape.latent.shared, usual.latent.shared);
   number("latent_eps", shape.latent.eps, usual.latent.eps);
+  number("mamba2_heads", shape.mamba2.heads, usual.mamba2.heads);
+  number("mamba2_head_dim", shape.mamba2.head_dim, usual.mamba2.head_dim);
+  number("mamba2_state", shape.mamba2.state, usual.mamba2.state);
+  number("mamba2_groups", shape.mamba2.groups, usual.mamba2.groups);
+  number("mamba2_conv_bias", shape.mamba2.conv_bias, usual.mamba2.conv_bias);
+  number("mamba2_norm", shape.mamba2.norm, usual.mamba2.norm);
+  number("delta_key_heads", shape.delta.key_heads, usual.delta.key_heads);
+  number("delta_value_heads", shape.delta.value_heads, usual.delta.value_heads);
+  number("delta_key_dim", shape.delta.key_dim, usual.delta.key_dim);
+  number("delta_value_dim", shape.delta.value_dim, usual.delta.value_dim);
+  number("delta_rank", shape.delta.rank, usual.delta.rank);
   number("activation", static_cast<int>(shape.activation), static_cast<int>(usual.activation));
   return text;
 }
@@ -280,6 +340,42 @@ DecoderShape ModelConfig::shape_of(LayerId layer) const {
     own.head_dim = shape.swa_heads->head_dim;
   }
   return own;
+}
+
+std::optional<Mixer> ModelConfig::recurrent(LayerId layer) const {
+  switch (layers[layer.index()]) {
+    case Mixer::full:
+    case Mixer::swa:
+    case Mixer::recurrent:
+      return std::nullopt;
+    case Mixer::full_mamba2:
+      return Mixer::mamba2;
+    default:
+      return layers[layer.index()];
+  }
+}
+
+RecurrentSizes recurrent_sizes(const DecoderShape& shape, Mixer mixer) {
+  const Mamba2Shape& mamba2 = shape.mamba2;
+  const DeltaShape& delta = shape.delta;
+  const std::int64_t mixed = 2 * delta.key_width() + delta.value_width();
+  const std::int64_t state = delta.value_heads * delta.value_dim * delta.key_dim;
+  switch (mixer) {
+    case Mixer::mamba2: {  // z, x, B, C, dt
+      const std::int64_t conv = mamba2.channels() + 2 * mamba2.groups * mamba2.state;
+      return {mamba2.channels() + conv + mamba2.heads, mamba2.channels(), conv,
+              mamba2.channels() * mamba2.state, mamba2.channels()};
+    }
+    case Mixer::gdn:  // q, k, v, z, b, a
+      return {mixed + delta.value_width() + 2 * delta.value_heads, 0, mixed, state,
+              delta.value_width()};
+    case Mixer::kda:  // q, k, v, b, and what decay and gate are projected from
+      return {mixed + delta.value_heads + 2 * delta.rank, 0, mixed, state, delta.value_width()};
+    case Mixer::shortconv:  // B, C, x
+      return {3 * shape.hidden, 2 * shape.hidden, shape.hidden, 0, shape.hidden};
+    default:
+      return {};
+  }
 }
 
 std::string describe(const ModelConfig& config) {

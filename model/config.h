@@ -15,8 +15,8 @@
 namespace lockstep::model {
 
 // What a layer mixes tokens with. `recurrent` is the fingerprint model's stand-in for every
-// recurrent mixer.
-enum class Mixer { full, swa, recurrent };
+// recurrent mixer; full_mamba2 runs both on the same input and adds what they give.
+enum class Mixer { full, swa, recurrent, mamba2, gdn, kda, shortconv, full_mamba2 };
 
 enum class Arithmetic { fingerprint, inkling };
 
@@ -71,6 +71,42 @@ struct HeadShape {
   std::int64_t head_dim = 0;
 };
 
+// Mamba2: heads of `head_dim` channels with `state` elements each; neighbouring heads share one of
+// `groups` input and output vectors.
+struct Mamba2Shape {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t state = 0;
+  std::int64_t groups = 0;  // divides heads
+  bool conv_bias = false;
+  bool norm = false;  // of the gated output, per group
+
+  std::int64_t channels() const { return heads * head_dim; }
+};
+
+// The delta rules GDN and KDA: a state of value_dim rows of key_dim elements per value head;
+// neighbouring value heads share a key head. KDA has as many key heads as value heads.
+struct DeltaShape {
+  std::int64_t key_heads = 0;  // divides value_heads
+  std::int64_t value_heads = 0;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+  std::int64_t rank = 0;  // KDA: of its decay and of its gate
+
+  std::int64_t key_width() const { return key_heads * key_dim; }
+  std::int64_t value_width() const { return value_heads * value_dim; }
+};
+
+// The sizes of a recurrent mixer. Its inputs go through one projection; some neighbouring columns
+// of that go through a convolution, whose last inputs are in the slot behind the temporal state.
+struct RecurrentSizes {
+  std::int64_t projected = 0;
+  std::int64_t conv_begin = 0;
+  std::int64_t conv_channels = 0;
+  std::int64_t temporal = 0;  // elements of the state
+  std::int64_t output = 0;    // before the output projection
+};
+
 // The sizes of a numeric decoder and what its layers have; all zero for the fingerprint model. What
 // a default says is Inkling's.
 struct DecoderShape {
@@ -98,6 +134,8 @@ struct DecoderShape {
   std::optional<HeadShape> swa_heads = {};  // of sliding-window layers, where they differ
   Activation activation = Activation::gated_silu;
   ExpertShape experts = {};
+  Mamba2Shape mamba2 = {};
+  DeltaShape delta = {};
 
   std::int64_t query_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
@@ -119,6 +157,8 @@ struct ModelConfig {
   Mlp mlp(LayerId layer) const { return mlps.empty() ? Mlp::dense : mlps[layer.index()]; }
   // The shape with the heads of this layer.
   DecoderShape shape_of(LayerId layer) const;
+  // The recurrent mixer of a layer: mamba2, gdn, kda, shortconv; none.
+  std::optional<Mixer> recurrent(LayerId layer) const;
 
   // How many distances, from 0 up, have a relative bias in a full layer and in any layer.
   std::int64_t full_extent() const {
@@ -129,11 +169,14 @@ struct ModelConfig {
   }
 };
 
+RecurrentSizes recurrent_sizes(const DecoderShape& shape, Mixer mixer);
+
 inline constexpr std::size_t kMaxLayers = 512;
 inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxVocab = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxConvWidth = 64;
 inline constexpr std::int64_t kMaxWidth = std::int64_t{1} << 16;
+inline constexpr std::int64_t kMaxHeadDim = std::int64_t{1} << 12;
 inline constexpr std::int64_t kMaxExperts = std::int64_t{1} << 12;
 
 // Reads a model file. An error names `source`, the JSON pointer, what was found and what was

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "model/decoder_layer.h"
-#include "model/kernels.h"
+#include "model/recurrent.h"
 
 namespace lockstep::model {
 namespace {
@@ -39,16 +39,33 @@ Decoder::Decoder(const ModelConfig& config, Weights weights, const std::string& 
 }
 
 void Decoder::declare_layer(LayerId layer, const DecoderShape& whole, Shard shard) {
-  const DecoderShape& own = shapes_[layer.index()];
-  const Bytes kv = kFloat * own.kv_width();
+  const LayerShape& kind = layers()[layer.index()];
+  if (kind.attention != Attention::none) declare_pages(layer, whole, shard);
+  if (const std::optional<Mixer> mixer = numbers_.config.recurrent(layer)) {
+    const RecurrentState state = recurrent_state(whole, *mixer, numbers_.config.conv_width);
+    if (state.temporal > 0) {
+      declare({Component::mamba, layer, Part::temporal, kFloat * state.temporal});
+    }
+    declare({Component::mamba, layer, Part::conv, kFloat * state.conv});
+  } else if (kind.recurrent) {
+    declare_convolutions(layer, whole, shard);
+  }
+}
+
+void Decoder::declare_pages(LayerId layer, const DecoderShape& whole, Shard shard) {
+  const Bytes kv = kFloat * shapes_[layer.index()].kv_width();
   const Bytes whole_kv = kFloat * whole.kv_width();
   const WholeEntry token{whole_kv, {{kv * shard.index, kv}}};
   const bool full = layers()[layer.index()].attention == Attention::full;
   const Component component = full ? Component::full : Component::swa;
   declare({component, layer, Part::kv, kv}, token);  // K of the whole page, then
   declare({component, layer, Part::kv, kv}, token);  // V of the whole page
-  if (!own.convolutions) return;
+}
 
+void Decoder::declare_convolutions(LayerId layer, const DecoderShape& whole, Shard shard) {
+  const DecoderShape& own = shapes_[layer.index()];
+  const Bytes kv = kFloat * own.kv_width();
+  const Bytes whole_kv = kFloat * whole.kv_width();
   const std::int64_t history = numbers_.config.conv_width - 1;
   const Bytes conv{conv_state_bytes(own, numbers_.config.conv_width)};
   const Bytes replicated = kFloat * (2 * history * whole.hidden);
@@ -61,9 +78,12 @@ void Decoder::declare_layer(LayerId layer, const DecoderShape& whole, Shard shar
 }
 
 bool Decoder::splits_into(std::size_t ranks) const {
-  return std::ranges::all_of(shapes_, [&](const DecoderShape& own) {
-    return own.kv_heads % static_cast<std::int64_t>(ranks) == 0;
-  });
+  for (std::uint32_t i = 0; i < shapes_.size(); ++i) {
+    // The heads of recurrent mixers are not shared yet.
+    if (ranks > 1 && numbers_.config.recurrent(LayerId{i})) return false;
+    if (shapes_[i].kv_heads % static_cast<std::int64_t>(ranks) != 0) return false;
+  }
+  return true;
 }
 
 Bytes Decoder::activation_bytes() const {
@@ -99,6 +119,7 @@ LayerPlan Decoder::plan(LayerId layer) const {
   plan.layer = layer;
   plan.attention = layers()[i].attention;
   plan.window = plan.attention == Attention::swa ? geometry().window.value() : 0;
+  plan.recurrent = numbers_.config.recurrent(layer);
   plan.taps = numbers_.config.conv_width;
   plan.shape = &shapes_[i];
   plan.weights = &numbers_.weights.layers[i];

@@ -12,8 +12,9 @@
 //   logits = norm(x) / divisor * Wh
 //   conv(y)_t = y_t + sum_j w_j y_(t-taps+1+j): a slot holds the last taps - 1 inputs y
 //
-// Other families leave some of this out and have other parts (DecoderShape): rotary positions, an
-// output gate, keys and values from a latent vector, a mixture of experts.
+// Other families leave some of this out and have other parts (DecoderShape): recurrent mixers
+// (model/recurrent.h) in place of attention or beside it, rotary positions, an output gate, keys
+// and values from a latent vector, a mixture of experts.
 //
 // Bytes: a page holds, for each layer, K[token][kv head][dim], then V. A slot holds, for each
 // layer, the inputs of the convolutions on K, V, attention and MLP, oldest first; no temporal part.
@@ -61,6 +62,8 @@ class Decoder final : public Model {
   const DecoderShape& shape() const { return numbers_.config.shape; }
   LayerPlan plan(LayerId layer) const;
   void declare_layer(LayerId layer, const DecoderShape& whole, Shard shard);
+  void declare_pages(LayerId layer, const DecoderShape& whole, Shard shard);
+  void declare_convolutions(LayerId layer, const DecoderShape& whole, Shard shard);
 
   Numbers numbers_;                   // a shard's own
   std::vector<DecoderShape> shapes_;  // per layer, a shard's own

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "model/convolution.h"
 #include "model/kernels.h"
 #include "model/mlp.h"
+#include "model/recurrent.h"
 
 namespace lockstep::model {
 namespace {
@@ -24,54 +26,6 @@ void for_tiles(Index count, const Body& body) {
   for (; j + 8 <= count; j += 8) body.template operator()<Pack8, 1>(j);
   for (; j < count; ++j) body.template operator()<float, 1>(j);
 }
-
-// One of the four short convolutions of a layer: its inputs, with those of the tokens before. In a
-// decoder without convolutions it passes its inputs on and has no state.
-//
-//   inputs_  | taps - 1 rows from the slot, oldest first | this tile's rows |
-class Convolution {
- public:
-  Convolution(Index channels, Index taps, Index tile, const std::vector<float>& weights)
-      : channels_(channels),
-        history_(weights.empty() ? 0 : taps - 1),
-        weights_(weights),
-        inputs_(static_cast<std::size_t>((history_ + tile) * channels)) {}
-
-  Index state_size() const { return history_ * channels_; }
-  // Where the rows of the tile go, before run().
-  float* tile() { return inputs_.data() + state_size(); }
-
-  void load(const float* state) { std::copy(state, state + state_size(), inputs_.data()); }
-  // The state after `tokens` tokens of the tile.
-  void save(Index tokens, float* state) const {
-    const float* rows = inputs_.data() + tokens * channels_;
-    std::copy(rows, rows + state_size(), state);
-  }
-  void run(Index count, float* y) const {
-    if (weights_.empty()) {
-      std::copy(inputs_.data(), inputs_.data() + count * channels_, y);
-      return;
-    }
-    for (Index row = 0; row < count; ++row) {
-      const float* inputs = inputs_.data() + row * channels_;
-      float* outputs = y + row * channels_;
-      Index c = 0;
-      for (; c + 8 <= channels_; c += 8) convolve<Pack8>(inputs + c, c, outputs + c);
-      for (; c < channels_; ++c) convolve<float>(inputs + c, c, outputs + c);
-    }
-  }
-
- private:
-  template <class Lanes>
-  void convolve(const float* inputs, Index channel, float* y) const {
-    kernels::convolve<Lanes>(inputs, weights_.data() + channel, history_ + 1, channels_, y);
-  }
-
-  Index channels_;
-  Index history_;
-  const std::vector<float>& weights_;
-  std::vector<float> inputs_;
-};
 
 // Which of a layer's convolutions, in the order of a slot: on K, V, attention, MLP.
 struct ConvRange {
@@ -102,30 +56,45 @@ class DecoderLayer {
         gate_(rows_of(shape_.output_gate ? shape_.query_width() : 0)),
         latent_(rows_of(shape_.latent.rank > 0 ? shape_.latent.width() : 0)),
         mixed_(rows_of(shape_.query_width())),
-        update_(rows_of(std::max(shape_.hidden, shape_.kv_width()))) {}
+        update_(rows_of(std::max(shape_.hidden, shape_.kv_width()))) {
+    if (plan.recurrent) {
+      recurrent_.emplace(*plan.recurrent, shape_, weights_.recurrent, plan.taps, tile_);
+      recurrent_update_ = rows_of(shape_.hidden);
+    }
+  }
 
   void run(std::span<float> hidden) {
     const auto tokens = static_cast<Index>(segment_.tokens.size());
     CHECK("decoder.hidden", static_cast<Index>(hidden.size()) == tokens * shape_.hidden);
-    for (Index first = 0; first < tokens; first += kTile) {
-      const Index count = std::min(kTile, tokens - first);
+    Index count = 0;
+    for (Index first = 0; first < tokens; first += count) {
+      count = tile_from(first);
+      const Index start = segment_.start.value() + first;
       float* rows = hidden.data() + first * shape_.hidden;
       load_state(kAll);
-      heads(segment_.start.value() + first, count, rows, attention_conv_.tile());
-      add_update(attention_conv_, count, rows);
+      norm(weights_.input_norm, rows, count);
+      if (recurrent_) recurrent_->run(normed_.data(), count, recurrent_update_.data());
+      if (plan_.attention != Attention::none) {
+        heads(start, count, attention_conv_.tile());
+        add_update(attention_conv_, count, rows);
+      }
+      for (Index i = 0; recurrent_ && i < count * shape_.hidden; ++i) {
+        rows[i] += recurrent_update_[i];
+      }
       mlp(count, rows);
-      save_states(kAll, segment_.start.value() + first, count);
+      save_states(kAll, start, count);
     }
   }
 
   void run_heads(std::span<const float> hidden, std::span<float> partial) {
     const auto tokens = static_cast<Index>(segment_.tokens.size());
     CHECK("decoder.partial", hidden.size() == partial.size());
-    for (Index first = 0; first < tokens; first += kTile) {
-      const Index count = std::min(kTile, tokens - first);
+    Index count = 0;
+    for (Index first = 0; first < tokens; first += count) {
+      count = tile_from(first);
       load_state(kOfHeads);
-      heads(segment_.start.value() + first, count, hidden.data() + first * shape_.hidden,
-            partial.data() + first * shape_.hidden);
+      norm(weights_.input_norm, hidden.data() + first * shape_.hidden, count);
+      heads(segment_.start.value() + first, count, partial.data() + first * shape_.hidden);
       save_states(kOfHeads, segment_.start.value() + first, count);
     }
   }
@@ -133,8 +102,9 @@ class DecoderLayer {
   void combine(std::span<const std::span<const float>> partials, std::span<float> hidden) {
     const auto tokens = static_cast<Index>(segment_.tokens.size());
     std::vector<const float*> roots(partials.size());
-    for (Index first = 0; first < tokens; first += kTile) {
-      const Index count = std::min(kTile, tokens - first);
+    Index count = 0;
+    for (Index first = 0; first < tokens; first += count) {
+      count = tile_from(first);
       float* rows = hidden.data() + first * shape_.hidden;
       load_state(kOfAllRanks);
       for (std::size_t p = 0; p < partials.size(); ++p) {
@@ -153,9 +123,23 @@ class DecoderLayer {
     return std::vector<float>(static_cast<std::size_t>(tile_ * width));
   }
 
+  // How many tokens the tile from `first` on has: none is beyond a snapshot, because the state of a
+  // recurrence is that of the last token that it has seen.
+  Index tile_from(Index first) const {
+    Index end = std::min(first + kTile, static_cast<Index>(segment_.tokens.size()));
+    for (const SnapshotView& snapshot : segment_.snapshots) {
+      const Index depth = snapshot.depth.value() - segment_.start.value();
+      if (depth > first) end = std::min(end, depth);
+    }
+    return end - first;
+  }
+
+  void norm(const std::vector<float>& weight, const float* hidden, Index count) {
+    norm_rows(hidden, count, shape_.hidden, weight, shape_.norm_eps, normed_.data());
+  }
+
   // Attention as far as the output projection, [count][hidden].
-  void heads(Index start, Index count, const float* hidden, float* projected) {
-    norm_rows(hidden, count, shape_.hidden, weights_.input_norm, shape_.norm_eps, normed_.data());
+  void heads(Index start, Index count, float* projected) {
     queries(start, count);
     PagedLayer<float> keys = pages(0);
     PagedLayer<float> values = pages(memory_.page.value() * shape_.kv_width());
@@ -178,13 +162,8 @@ class DecoderLayer {
       project(weights_.gate, count, shape_.query_width(), gate_.data());
       kernels::gate_outputs(gate_.data(), count * shape_.query_width(), mixed_.data());
     }
-    for (Index row = 0; row < count; ++row) {
-      for_tiles(shape_.hidden, [&]<class Lanes, Index kCount>(Index j) {
-        kernels::project_heads<Lanes, kCount>(
-            mixed_.data() + row * shape_.query_width(), shape_.heads, shape_.head_dim,
-            weights_.output.data() + j, shape_.hidden, projected + row * shape_.hidden + j);
-      });
-    }
+    project_head_rows(mixed_.data(), count, {shape_.heads, shape_.kv_heads, shape_.head_dim},
+                      weights_.output, shape_.hidden, projected);
   }
 
   void queries(Index start, Index count) {
@@ -247,7 +226,7 @@ class DecoderLayer {
 
   void mlp(Index count, float* hidden) {
     if (plan_.mlp == Mlp::none) return;
-    norm_rows(hidden, count, shape_.hidden, weights_.mlp_norm, shape_.norm_eps, normed_.data());
+    norm(weights_.mlp_norm, hidden, count);
     feed_forward_.run(normed_.data(), count, mlp_conv_.tile());
     add_update(mlp_conv_, count, hidden);
   }
@@ -278,7 +257,9 @@ class DecoderLayer {
     }
   }
 
-  // The layer's part of a slot: K, V, attention, MLP inputs.
+  bool has_state() const { return recurrent_ || !weights_.attention_conv.empty(); }
+
+  // The layer's part of a slot: K, V, attention, MLP inputs, or the recurrent mixer's.
   float* state(Row slot) const {
     const RowMemory& slots = memory_.of(Component::mamba);
     const std::size_t offset = slots.layout->range_of(plan_.layer).offset.index();
@@ -287,13 +268,14 @@ class DecoderLayer {
   }
 
   void load_state(ConvRange range) {
-    if (!shape_.convolutions) return;
+    if (!has_state()) return;
     const float* at = state(segment_.q);
+    if (recurrent_) return recurrent_->load(at);
     visit(range, [&](Convolution& convolution, Index offset) { convolution.load(at + offset); });
   }
 
   void save_states(ConvRange range, Index start, Index count) {
-    if (!shape_.convolutions) return;
+    if (!has_state()) return;
     save_state(range, count, segment_.q);
     for (const SnapshotView& snapshot : segment_.snapshots) {
       const Index tokens = snapshot.depth.value() - start;
@@ -303,6 +285,7 @@ class DecoderLayer {
 
   void save_state(ConvRange range, Index tokens, Row slot) {
     float* at = state(slot);
+    if (recurrent_) return recurrent_->save(tokens, at);
     visit(range, [&](const Convolution& convolution, Index offset) {
       convolution.save(tokens, at + offset);
     });
@@ -329,6 +312,8 @@ class DecoderLayer {
   Convolution attention_conv_;
   Convolution mlp_conv_;
   FeedForward feed_forward_;
+  std::optional<RecurrentMixer> recurrent_;
+  std::vector<float> recurrent_update_;
   std::vector<float> normed_;
   std::vector<float> query_;
   std::vector<float> relative_;
@@ -367,6 +352,17 @@ void norm_rows(const float* x, std::int64_t rows, std::int64_t width,
                const std::vector<float>& weight, float eps, float* y) {
   for (Index row = 0; row < rows; ++row) {
     kernels::rms_norm(x + row * width, weight.data(), width, eps, y + row * width);
+  }
+}
+
+void project_head_rows(const float* x, std::int64_t rows, HeadShape heads,
+                       const std::vector<float>& matrix, std::int64_t outputs, float* y) {
+  for (Index row = 0; row < rows; ++row) {
+    for_tiles(outputs, [&]<class Lanes, Index kCount>(Index j) {
+      kernels::project_heads<Lanes, kCount>(x + row * heads.heads * heads.head_dim, heads.heads,
+                                            heads.head_dim, matrix.data() + j, outputs,
+                                            y + row * outputs + j);
+    });
   }
 }
 

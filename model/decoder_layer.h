@@ -15,6 +15,7 @@ namespace lockstep::model {
 struct LayerPlan {
   LayerId layer;
   Attention attention = Attention::full;
+  std::optional<Mixer> recurrent = {};
   std::int64_t window = 0;  // 0: every token below
   std::int64_t taps = 0;
   const DecoderShape* shape = nullptr;  // with the heads of this layer
@@ -24,7 +25,8 @@ struct LayerPlan {
   Mlp mlp = Mlp::dense;
 };
 
-// h += attention(norm(h)), then h += mlp(norm(h)); `hidden` is [tokens][hidden]. Short segments and
+// h += attention(norm(h)) + recurrent(norm(h)), whichever of the two there is, then
+// h += mlp(norm(h)); `hidden` is [tokens][hidden]. Short segments and
 // long ones go through the same tiles of tokens; no bit depends on how tokens fall into tiles.
 void run_decoder_layer(const LayerPlan& plan, const Segment& segment, const Memory& memory,
                        std::span<float> hidden);
@@ -47,5 +49,9 @@ void norm_rows(const float* x, std::int64_t rows, std::int64_t width,
 // y[row][j] = sum over k of x[row][k] * matrix[k][j].
 void project_rows(const float* x, std::int64_t rows, std::int64_t inputs,
                   const std::vector<float>& matrix, std::int64_t outputs, float* y);
+// The same with one sum per head, which are combined in a balanced tree. REQUIRES: the number of
+// heads is a power of two.
+void project_head_rows(const float* x, std::int64_t rows, HeadShape heads,
+                       const std::vector<float>& matrix, std::int64_t outputs, float* y);
 
 }  // namespace lockstep::model

@@ -5,7 +5,8 @@
 // Orders:
 //   outputs      one fma chain over the inputs, ascending
 //   norms        32 strided lanes, then a tree of 16, 8, 4, 2, 1
-//   convolution  one fma chain over the taps, oldest first, then + the input
+//   convolution  one fma chain over the taps, oldest first, then + the input, or from the bias on
+//   states       dots over a state's row in 4 strided lanes, then (l0 + l2) + (l1 + l3)
 //   attention    per block of 16 tokens of the absolute sequence, blocks ascending, exact maximum
 //                first; the sum of the weights in 16 strided lanes, then a tree of 8, 4, 2, 1
 //   heads        one chain per head in the output projection, heads in a balanced binary tree
@@ -116,6 +117,76 @@ LOCKSTEP_HD void convolve(const float* inputs, const float* weights, Index taps,
     sum = fma_lanes(load<Lanes>(weights + tap * channels), input, sum);
   }
   store(y, sum + input);
+}
+
+// y[c] = bias[c] + sum over taps of weights[tap][c] * inputs[tap][c]; without a bias from 0 on.
+template <class Lanes>
+LOCKSTEP_HD void convolve_plain(const float* inputs, const float* weights, const float* bias,
+                                Index taps, Index channels, float* y) {
+  Lanes sum = {};
+  if (bias != nullptr) sum = load<Lanes>(bias);
+  for (Index tap = 0; tap < taps; ++tap) {
+    sum =
+        fma_lanes(load<Lanes>(weights + tap * channels), load<Lanes>(inputs + tap * channels), sum);
+  }
+  store(y, sum);
+}
+
+LOCKSTEP_HD float state_dot(const float* a, const float* b, Index count) {
+  float lanes[4] = {};
+  for (Index i = 0; i < count; ++i) lanes[i % 4] = detmath::fma(a[i], b[i], lanes[i % 4]);
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+// One token of one head of Mamba2: state[p][n] = a * state[p][n] + dt x[p] B[n], then
+// y[p] = state[p] . C + skip * x[p].
+struct Mamba2Step {
+  Index head_dim;
+  Index state_size;
+  float decay;  // a
+  float dt;
+  float skip;
+  const float* input;   // B
+  const float* output;  // C
+};
+LOCKSTEP_HD void mamba2_step(const Mamba2Step& step, const float* x, float* state, float* y) {
+  for (Index p = 0; p < step.head_dim; ++p) {
+    float* row = state + p * step.state_size;
+    const float scaled = step.dt * x[p];
+    for (Index n = 0; n < step.state_size; ++n) {
+      row[n] = detmath::fma(scaled, step.input[n], row[n] * step.decay);
+    }
+    const float dot = state_dot(row, step.output, step.state_size);
+    y[p] = detmath::fma(step.skip, x[p], dot);
+  }
+}
+
+// One token of one head of a delta rule, for each of `value_dim` rows of the state:
+// row = decay * row, d = beta (v - row . k), row += d k, y = row . q.
+struct DeltaStep {
+  Index key_dim;
+  Index value_dim;
+  const float* decay;  // [key_dim]
+  float beta;
+  const float* query;
+  const float* key;
+};
+LOCKSTEP_HD void delta_step(const DeltaStep& step, const float* value, float* state, float* y) {
+  for (Index v = 0; v < step.value_dim; ++v) {
+    float* row = state + v * step.key_dim;
+    for (Index k = 0; k < step.key_dim; ++k) row[k] *= step.decay[k];
+    const float change = step.beta * (value[v] - state_dot(row, step.key, step.key_dim));
+    for (Index k = 0; k < step.key_dim; ++k) {
+      row[k] = detmath::fma(change, step.key[k], row[k]);
+    }
+    y[v] = state_dot(row, step.query, step.key_dim);
+  }
+}
+
+// y = x / sqrt(sum(x^2) + eps) * factor; y may be x.
+LOCKSTEP_HD void unit_norm(const float* x, Index count, float eps, float factor, float* y) {
+  const float scale = detmath::rsqrt(state_dot(x, x, count) + eps) * factor;
+  for (Index i = 0; i < count; ++i) y[i] = x[i] * scale;
 }
 
 // The gated activation of the MLP; y may be gate or up.

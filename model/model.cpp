@@ -1,7 +1,5 @@
 #include "model/model.h"
 
-#include <algorithm>
-
 #include "core/check.h"
 
 namespace lockstep::model {
@@ -15,26 +13,32 @@ LayerShape layer_shape(const ModelConfig& config, Mixer mixer) {
       return {Attention::full, convolutions};
     case Mixer::swa:
       return {Attention::swa, convolutions};
+    case Mixer::full_mamba2:
+      return {Attention::full, true};
     case Mixer::recurrent:
+    case Mixer::mamba2:
+    case Mixer::gdn:
+    case Mixer::kda:
+    case Mixer::shortconv:
       return {Attention::none, true};
   }
   return {};
 }
 
-Geometry make_geometry(const ModelConfig& config, const std::vector<LayerShape>& layers) {
+}  // namespace
+
+Geometry geometry_of(const ModelConfig& config) {
   Geometry geometry;
-  const auto any = [&](auto property) {
-    return std::any_of(layers.begin(), layers.end(), property);
-  };
-  geometry.has_full = any([](const LayerShape& l) { return l.attention == Attention::full; });
-  geometry.has_swa = any([](const LayerShape& l) { return l.attention == Attention::swa; });
-  geometry.has_mamba = any([](const LayerShape& l) { return l.recurrent; });
+  for (const Mixer mixer : config.layers) {
+    const LayerShape layer = layer_shape(config, mixer);
+    geometry.has_full |= layer.attention == Attention::full;
+    geometry.has_swa |= layer.attention == Attention::swa;
+    geometry.has_mamba |= layer.recurrent;
+  }
   if (geometry.has_swa) geometry.window = config.window;
   if (geometry.has_mamba) geometry.state_chunk = config.state_chunk;
   return geometry;
 }
-
-}  // namespace
 
 Model::Model(const ModelConfig& config, std::string fingerprint, Shard shard)
     : name_(config.name),
@@ -42,7 +46,7 @@ Model::Model(const ModelConfig& config, std::string fingerprint, Shard shard)
       fingerprint_(std::move(fingerprint)),
       shard_(shard) {
   for (const Mixer mixer : config.layers) layers_.push_back(layer_shape(config, mixer));
-  geometry_ = make_geometry(config, layers_);
+  geometry_ = geometry_of(config);
   for (std::uint32_t i = 0; i < layers_.size(); ++i) {
     if (layers_[i].attention == Attention::none) continue;
     const bool full = layers_[i].attention == Attention::full;

@@ -33,6 +33,9 @@ struct LayerShape {
   bool recurrent = false;  // has a part of the slot (an Inkling attention layer has both)
 };
 
+// Which components the layers of a model have, with its window and state chunk.
+Geometry geometry_of(const ModelConfig& config);
+
 // Where the rows of one component lie: row r starts at base + r * layout.row_bytes.
 struct RowMemory {
   std::byte* base = nullptr;

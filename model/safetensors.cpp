@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "core/check.h"
@@ -150,8 +149,8 @@ std::string describe(const Tensor& tensor) {
 Result<TensorFile> TensorFile::parse(std::string text, const std::string& source) {
   TensorFile file;
   file.source_ = source;
-  file.bytes_.resize(text.size());
-  std::memcpy(file.bytes_.data(), text.data(), text.size());
+  const auto given = std::as_bytes(std::span(text));
+  file.bytes_.assign(given.begin(), given.end());
   const std::span<const std::byte> bytes = file.bytes_;
   if (bytes.size() < kPrefix) {
     return Error{source + ": " + std::to_string(bytes.size()) + " bytes, expected at least 8"};

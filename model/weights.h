@@ -27,6 +27,20 @@ struct ExpertWeights {
   std::vector<MlpWeights> shared;
 };
 
+// Of a recurrent mixer; RecurrentSizes has the columns.
+struct RecurrentWeights {
+  std::vector<float> in;         // [hidden][projected]
+  std::vector<float> conv;       // [taps][conv_channels]
+  std::vector<float> conv_bias;  // [conv_channels]
+  std::vector<float> a_log;      // [heads]: the decay of a unit step is e^(-e^a_log)
+  std::vector<float> dt_bias;    // [heads], KDA: [heads * key_dim]
+  std::vector<float> skip;       // Mamba2's D: [heads]
+  std::vector<float> decay;      // KDA: [rank][heads * key_dim]
+  std::vector<float> gate;       // KDA: [rank][output]
+  std::vector<float> norm;       // Mamba2: [output]; the delta rules: [value_dim]
+  std::vector<float> out;        // [output][hidden]
+};
+
 struct LayerWeights {
   std::vector<float> input_norm;   // [hidden]
   std::vector<float> query;        // [hidden][heads * head_dim]
@@ -42,6 +56,7 @@ struct LayerWeights {
   std::vector<float> profiles;    // [relative_dim][bias extent]: bias by distance
   std::vector<float> output;      // [heads * head_dim][hidden]
   std::vector<float> mlp_norm;    // [hidden]
+  RecurrentWeights recurrent;
   MlpWeights mlp;
   ExpertWeights experts;
   std::vector<float> key_conv;

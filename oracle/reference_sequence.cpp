@@ -6,32 +6,6 @@
 namespace lockstep::oracle {
 namespace {
 
-Array widen(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
-
-// x / sqrt(mean(x^2) + eps) * weight, for each group of weight.size() values.
-Array normed(Array x, const Array& weight, double eps) {
-  const std::size_t width = weight.size();
-  for (std::size_t first = 0; first < x.size(); first += width) {
-    double squares = 0;
-    for (std::size_t i = 0; i < width; ++i) squares += x[first + i] * x[first + i];
-    const double root = std::sqrt(squares / static_cast<double>(width) + eps);
-    for (std::size_t i = 0; i < width; ++i) x[first + i] = x[first + i] / root * weight[i];
-  }
-  return x;
-}
-
-// The row vector x times a matrix [x.size()][outputs].
-Array times(const Array& x, const Array& matrix) {
-  const std::size_t outputs = matrix.size() / x.size();
-  Array y(outputs);
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    for (std::size_t j = 0; j < outputs; ++j) y[j] += x[k] * matrix[k * outputs + j];
-  }
-  return y;
-}
-
 // Appends `input` to the inputs so far and returns input + the convolution over the last taps;
 // inputs before the first token are 0. Without weights there is no convolution.
 Array convolve(Array& inputs, const Array& input, const Array& weight) {
@@ -63,10 +37,6 @@ void softmax(Array& scores) {
   double sum = 0;
   for (double& score : scores) sum += score = std::exp(score - largest);
   for (double& score : scores) score /= sum;
-}
-
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
 }
 
 // The first `rotary` elements of each head turn in pairs (i, rotary / 2 + i).
@@ -132,6 +102,11 @@ ReferenceWeights::ReferenceWeights(const model::Numbers& model_numbers)
     const LayerId id{static_cast<std::uint32_t>(i)};
     layers.push_back(widen_layer(numbers.weights.layers[i], sliding, numbers.config.mlp(id)));
     layers.back().shape = numbers.config.shape_of(id);
+    if (const auto mixer = numbers.config.recurrent(id)) {
+      layers.back().recurrent.emplace(*mixer, layers.back().shape,
+                                      numbers.weights.layers[i].recurrent);
+      layers.back().attends = numbers.config.layers[i] == model::Mixer::full_mamba2;
+    }
   }
 }
 
@@ -152,13 +127,22 @@ void ReferenceSequence::append(TokenId token) {
   if (extra_key_) add(x, adapter_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const ReferenceLayer& layer = weights_->layers[i];
-    add(x, attention(layer, layers_[i], normed(x, layer.input_norm, shape.norm_eps)));
+    const Array input = normed(x, layer.input_norm, shape.norm_eps);
+    if (layer.attends) add(x, attention(layer, layers_[i], input));
+    if (layer.recurrent) add(x, recur(*layer.recurrent, layers_[i].recurrent, input));
     if (layer.mlp_kind == model::Mlp::none) continue;
     add(x, mlp(layer, layers_[i], normed(x, layer.mlp_norm, shape.norm_eps)));
   }
   x = normed(x, weights_->final_norm, shape.norm_eps);
   for (double& value : x) value /= shape.logit_divisor;
   oracle::append(logits_, times(x, weights_->head));
+  if (!recurrent() || tokens_.size() % kStateEvery != 0) return;
+  for (History& history : layers_) history.states.push_back(history.recurrent.state);
+}
+
+bool ReferenceSequence::recurrent() const {
+  return std::any_of(weights_->layers.begin(), weights_->layers.end(),
+                     [](const ReferenceLayer& layer) { return layer.recurrent.has_value(); });
 }
 
 Array ReferenceSequence::attention(const ReferenceLayer& layer, History& history,
@@ -304,20 +288,36 @@ Array ReferenceSequence::mixture(const ReferenceLayer& layer, const Array& input
 }
 
 void ReferenceSequence::truncate(Tokens length) {
+  if (!recurrent()) return cut(length.index());
+  // Back to the last state that was kept, and forward again.
+  const std::size_t kept = length.index() / kStateEvery * kStateEvery;
+  const std::vector<TokenId> again(tokens_.begin() + static_cast<std::ptrdiff_t>(kept),
+                                   tokens_.begin() + static_cast<std::ptrdiff_t>(length.index()));
+  cut(kept);
+  for (const TokenId token : again) append(token);
+}
+
+void ReferenceSequence::cut(std::size_t length) {
   const model::ModelConfig& config = weights_->numbers.config;
   const auto keep = [&](Array& all, std::int64_t width) {
-    all.resize(length.index() * static_cast<std::size_t>(width));
+    all.resize(std::min(all.size(), length * static_cast<std::size_t>(width)));
   };
-  tokens_.resize(length.index());
+  tokens_.resize(length);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     History& history = layers_[i];
-    const std::int64_t kv_width = weights_->layers[i].shape.kv_width();
-    for (Array* all : {&history.keys, &history.values}) keep(*all, kv_width);
-    if (!config.shape.convolutions) continue;
-    for (Array* all : {&history.key_inputs, &history.value_inputs}) keep(*all, kv_width);
+    const ReferenceLayer& layer = weights_->layers[i];
+    for (Array* all :
+         {&history.keys, &history.values, &history.key_inputs, &history.value_inputs}) {
+      keep(*all, layer.shape.kv_width());
+    }
     for (Array* all : {&history.attention_inputs, &history.mlp_inputs}) {
       keep(*all, config.shape.hidden);
     }
+    if (!layer.recurrent) continue;
+    keep(history.recurrent.conv_inputs,
+         model::recurrent_sizes(layer.shape, layer.recurrent->mixer).conv_channels);
+    history.states.resize(length / kStateEvery);
+    history.recurrent.state = history.states.empty() ? Array() : history.states.back();
   }
   keep(logits_, config.vocab);
 }
@@ -331,8 +331,11 @@ Bytes ReferenceSequence::token_bytes() const {
   const model::ModelConfig& config = weights_->numbers.config;
   std::int64_t values = config.vocab;
   for (const ReferenceLayer& layer : weights_->layers) {
-    values += 2 * layer.shape.kv_width();
-    if (config.shape.convolutions) values += 2 * layer.shape.kv_width() + 2 * config.shape.hidden;
+    if (layer.attends) values += 2 * layer.shape.kv_width();
+    if (!layer.key_conv.empty()) values += 2 * layer.shape.kv_width() + 2 * config.shape.hidden;
+    if (!layer.recurrent) continue;
+    const auto sizes = model::recurrent_sizes(layer.shape, layer.recurrent->mixer);
+    values += sizes.conv_channels + sizes.temporal / static_cast<std::int64_t>(kStateEvery);
   }
   return Bytes{values * static_cast<std::int64_t>(sizeof(double))};
 }

@@ -10,10 +10,9 @@
 
 #include "core/ids.h"
 #include "model/numbers.h"
+#include "oracle/reference_recurrent.h"
 
 namespace lockstep::oracle {
-
-using Array = std::vector<double>;
 
 struct ReferenceMlp {
   Array gate, up, down;
@@ -22,7 +21,9 @@ struct ReferenceMlp {
 // The weights of one layer in fp64; matrices [inputs][outputs], convolutions [tap][channel].
 struct ReferenceLayer {
   model::DecoderShape shape;  // with the heads of this layer
+  bool attends = true;
   bool sliding = false;
+  std::optional<ReferenceRecurrent> recurrent;
   model::Mlp mlp_kind = model::Mlp::dense;
   Array input_norm, query, gate, latent, latent_norm, key, value, relative;
   Array query_norm, key_norm, profiles, output;
@@ -63,8 +64,15 @@ class ReferenceSequence {
   struct History {
     Array key_inputs, value_inputs, attention_inputs, mlp_inputs;  // [token][channel]
     Array keys, values;                                            // [token][kv head][dim]
+    RecurrentHistory recurrent;
+    std::vector<Array> states;  // the recurrent one, after each kStateEvery tokens
   };
 
+  static constexpr std::size_t kStateEvery = 64;
+
+  bool recurrent() const;
+  // Forgets all but the first `length` tokens, a multiple of kStateEvery if a layer is recurrent.
+  void cut(std::size_t length);
   Array attention(const ReferenceLayer& layer, History& history, const Array& normed);
   Array mlp(const ReferenceLayer& layer, History& history, const Array& normed);
   static Array dense(const model::DecoderShape& shape, const ReferenceMlp& mlp,

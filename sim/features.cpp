@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/config.h"
+#include "model/model.h"
 #include "sim/prompt_length.h"
 
 namespace lockstep::sim {
@@ -162,16 +163,8 @@ void add_policies(const Scenario& scenario, FeatureSet& features) {
 std::optional<Geometry> geometry_of(const Scenario& scenario) {
   const auto config = model::resolve_model_config(scenario.model);
   if (!config) return std::nullopt;
-  const auto has_layer = [&](model::Mixer mixer) {
-    return std::ranges::find(config->layers, mixer) != config->layers.end();
-  };
-  Geometry geometry;
+  Geometry geometry = model::geometry_of(*config);
   geometry.page = scenario.cache.page;
-  geometry.window = config->window;
-  geometry.state_chunk = config->state_chunk;
-  geometry.has_swa = has_layer(model::Mixer::swa);
-  geometry.has_mamba =
-      config->arithmetic == model::Arithmetic::inkling || has_layer(model::Mixer::recurrent);
   return geometry;
 }
 

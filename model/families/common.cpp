@@ -1,6 +1,7 @@
 #include "model/families/common.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::model {
 
@@ -37,6 +38,13 @@ void read_common(JsonFields& fields, ModelConfig& config) {
                  "router_aux_loss_coef",
                  "rescale_prenorm_residual",
                  "pretraining_tp"});
+}
+
+void read_no_limits(JsonFields& fields) {
+  // JSON has no infinity; transformers writes an object in its place.
+  const Json infinity = Json::Object{{"__float__", "Infinity"}};
+  fields.only("time_step_limit", Json::Array{0.0, infinity});
+  fields.ignore({"time_step_min", "time_step_max", "time_step_floor", "time_step_rank"});
 }
 
 std::vector<Mixer> read_layers(JsonFields& fields, std::string_view key,
@@ -95,26 +103,75 @@ MlpWeights read_mlp(TensorReader& tensors, const std::string& prefix, std::int64
                     std::int64_t width, const MlpNames& names) {
   MlpWeights mlp;
   if (!names.gate.empty()) {
-    mlp.gate = tensors.matrix(prefix + std::string(names.gate), {width, hidden});
+    mlp.gate = tensors.matrix(prefix + std::string(names.gate), {width, hidden}, names.gate_factor);
   }
   mlp.up = tensors.matrix(prefix + std::string(names.up), {width, hidden});
-  mlp.down = tensors.matrix(prefix + std::string(names.down), {hidden, width});
+  mlp.down = tensors.matrix(prefix + std::string(names.down), {hidden, width}, names.down_factor);
   return mlp;
 }
 
 void read_projections(TensorReader& tensors, const std::string& prefix, const DecoderShape& shape,
-                      const std::string& output, LayerWeights& layer) {
-  layer.query = tensors.matrix(prefix + "q_proj.weight", {shape.query_width(), shape.hidden});
-  layer.key = tensors.matrix(prefix + "k_proj.weight", {shape.kv_width(), shape.hidden});
-  layer.value = tensors.matrix(prefix + "v_proj.weight", {shape.kv_width(), shape.hidden});
-  layer.output = tensors.matrix(prefix + output, {shape.hidden, shape.query_width()});
+                      const std::string& output, LayerWeights& layer,
+                      const AttentionFactors& factors) {
+  const double input = factors.input;
+  layer.query =
+      tensors.matrix(prefix + "q_proj.weight", {shape.query_width(), shape.hidden}, input);
+  layer.key = tensors.matrix(prefix + "k_proj.weight", {shape.kv_width(), shape.hidden},
+                             input * factors.key);
+  layer.value = tensors.matrix(prefix + "v_proj.weight", {shape.kv_width(), shape.hidden}, input);
+  layer.output =
+      tensors.matrix(prefix + output, {shape.hidden, shape.query_width()}, factors.output);
+}
+
+std::vector<float> beside(std::int64_t inputs, std::initializer_list<std::vector<float>> parts) {
+  std::vector<float> whole;
+  for (std::int64_t row = 0; row < inputs; ++row) {
+    for (const std::vector<float>& part : parts) {
+      const auto width = static_cast<std::int64_t>(part.size()) / inputs;
+      const auto first = part.begin() + row * width;
+      whole.insert(whole.end(), first, first + width);
+    }
+  }
+  return whole;
+}
+
+RecurrentWeights read_mamba2_mixer(TensorReader& tensors, const std::string& prefix,
+                                   const ModelConfig& config, const Mamba2Factors& factors,
+                                   float out_factor) {
+  const DecoderShape& shape = config.shape;
+  const Mamba2Shape& mamba2 = shape.mamba2;
+  const RecurrentSizes sizes = recurrent_sizes(shape, Mixer::mamba2);
+  const std::int64_t shared = mamba2.groups * mamba2.state;
+  std::int64_t first = 0;
+  std::size_t part = 0;
+  const auto columns = [&](std::int64_t count) {
+    const TensorRows rows{first, first + count};
+    first += count;
+    return tensors.matrix(prefix + "in_proj.weight", {sizes.projected, shape.hidden}, {&rows, 1},
+                          factors[part++]);
+  };
+  RecurrentWeights mixer;
+  mixer.in = beside(shape.hidden, {columns(mamba2.channels()), columns(mamba2.channels()),
+                                   columns(shared), columns(shared), columns(mamba2.heads)});
+  mixer.conv =
+      tensors.convolution(prefix + "conv1d.weight", sizes.conv_channels, config.conv_width);
+  if (mamba2.conv_bias) {
+    mixer.conv_bias = tensors.values(prefix + "conv1d.bias", {sizes.conv_channels});
+  }
+  mixer.a_log = tensors.values(prefix + "A_log", {mamba2.heads});
+  mixer.dt_bias = tensors.values(prefix + "dt_bias", {mamba2.heads});
+  mixer.skip = tensors.values(prefix + "D", {mamba2.heads});
+  if (mamba2.norm) mixer.norm = tensors.values(prefix + "norm.weight", {mamba2.channels()});
+  mixer.out =
+      tensors.matrix(prefix + "out_proj.weight", {shape.hidden, mamba2.channels()}, out_factor);
+  return mixer;
 }
 
 void read_ends(TensorReader& tensors, const ModelConfig& config, const std::string& embedding,
-               bool tied, Weights& weights) {
+               bool tied, Weights& weights, const EndFactors& factors) {
   const TensorShape shape{config.vocab, config.shape.hidden};
-  weights.embedding = tensors.values(embedding, shape);
-  weights.head = tensors.matrix(tied ? embedding : "lm_head.weight", shape);
+  weights.embedding = tensors.values(embedding, shape, factors.embedding);
+  weights.head = tensors.matrix(tied ? embedding : "lm_head.weight", shape, factors.head);
 }
 
 }  // namespace lockstep::model

@@ -1,4 +1,4 @@
-#include "model/families/inkling.h"
+#include "model/families/families.h"
 
 #include <algorithm>
 

@@ -37,16 +37,19 @@ class Family:
     seed: int = 1
 
 
+EPS = 2.0**-17  # the same in fp32 and fp64
 COMMON = dict(vocab_size=64, hidden_size=32, num_attention_heads=4, num_key_value_heads=2)
 
 FAMILIES = {
     "inkling": Family("inkling", "InklingTextConfig", "InklingForCausalLM", dict(
-        COMMON, num_hidden_layers=4, head_dim=8, swa_num_attention_heads=4,
+        COMMON, rms_norm_eps=EPS,
+        num_hidden_layers=4, head_dim=8, swa_num_attention_heads=4,
         swa_num_key_value_heads=2, swa_head_dim=8, sliding_window_size=8, d_rel=4, rel_extent=24,
         intermediate_size=48, layer_types=["hybrid_sliding", "hybrid"] * 2,
         mlp_layer_types=["dense"] * 4, logits_mup_width_multiplier=3.0), torch.bfloat16),
     "inkling-moe": Family("inkling", "InklingTextConfig", "InklingForCausalLM", dict(
-        COMMON, num_hidden_layers=3, head_dim=8, swa_num_attention_heads=4,
+        COMMON, rms_norm_eps=EPS,
+        num_hidden_layers=3, head_dim=8, swa_num_attention_heads=4,
         swa_num_key_value_heads=4, swa_head_dim=8, sliding_window_size=8, d_rel=4, rel_extent=24,
         intermediate_size=48, moe_intermediate_size=16, n_routed_experts=8, num_experts_per_tok=3,
         n_shared_experts=2, route_scale=8.0, layer_types=["hybrid_sliding", "hybrid", "hybrid"],
@@ -54,15 +57,18 @@ FAMILIES = {
         log_scaling_alpha=0.125, logits_mup_width_multiplier=3.0, unpadded_vocab_size=60),
         torch.bfloat16),
     "lfm2": Family("lfm2", "Lfm2Config", "Lfm2ForCausalLM", dict(
-        COMMON, num_hidden_layers=4, intermediate_size=48, conv_L_cache=3,
+        COMMON, norm_eps=EPS,
+        num_hidden_layers=4, intermediate_size=48, conv_L_cache=3,
         block_auto_adjust_ff_dim=False, tie_word_embeddings=True,
         layer_types=["conv", "full_attention", "conv", "full_attention"],
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0}), torch.float16),
     "mamba2": Family("mamba2", "Mamba2Config", "Mamba2ForCausalLM", dict(
+        layer_norm_epsilon=EPS,
         vocab_size=64, hidden_size=32, num_hidden_layers=2, num_heads=8, head_dim=8, state_size=16,
         n_groups=2, expand=2, conv_kernel=4, chunk_size=16)),
     "qwen3-next": Family("qwen3_next", "Qwen3NextConfig", "Qwen3NextForCausalLM", dict(
-        COMMON, num_hidden_layers=4, head_dim=16, intermediate_size=48,
+        COMMON, rms_norm_eps=EPS,
+        num_hidden_layers=4, head_dim=16, intermediate_size=48,
         linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8,
         linear_value_head_dim=8, moe_intermediate_size=16, shared_expert_intermediate_size=24,
         num_experts=8, num_experts_per_tok=3, mlp_only_layers=[0],
@@ -70,15 +76,18 @@ FAMILIES = {
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0,
                          "partial_rotary_factor": 0.25}), torch.bfloat16),
     "kimi-linear": Family("kimi_linear", "KimiLinearConfig", "KimiLinearForCausalLM", dict(
-        COMMON | dict(num_key_value_heads=4), num_hidden_layers=4, intermediate_size=48,
+        COMMON | dict(num_key_value_heads=4), rms_norm_eps=EPS,
+        num_hidden_layers=4, intermediate_size=48,
         kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=16,
         linear_head_dim=8, linear_num_heads=4,
         layer_types=["linear_attention", "linear_attention", "linear_attention", "full_attention"],
         mlp_layer_types=["dense", "sparse", "sparse", "dense"], n_routed_experts=8,
         num_local_experts=8, num_experts_per_tok=2, moe_intermediate_size=16,
+        routed_scaling_factor=2.5,
         pad_token_id=0, bos_token_id=1, eos_token_id=2), torch.bfloat16),
     "falcon-h1": Family("falcon_h1", "FalconH1Config", "FalconH1ForCausalLM", dict(
-        COMMON, num_hidden_layers=2, intermediate_size=48, mamba_d_ssm=64, mamba_n_heads=8,
+        COMMON, rms_norm_eps=EPS,
+        num_hidden_layers=2, intermediate_size=48, mamba_d_ssm=64, mamba_n_heads=8,
         mamba_d_head=8, mamba_n_groups=1, mamba_d_state=16, mamba_chunk_size=16,
         mamba_rms_norm=False, mamba_norm_before_gate=False,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
@@ -87,7 +96,10 @@ FAMILIES = {
         ssm_out_multiplier=0.625, mlp_multipliers=[1.25, 0.75],
         ssm_multipliers=[0.75, 1.25, 0.5, 1.5, 0.875]), torch.bfloat16),
     "nemotron-h": Family("nemotron_h", "NemotronHConfig", "NemotronHForCausalLM", dict(
-        COMMON, head_dim=8, intermediate_size=48, ssm_state_size=16, mamba_num_heads=8,
+        # This class clamps time steps from below by time_step_min, in a prefill only: in no place
+        # that is as small as this.
+        COMMON, layer_norm_epsilon=EPS, time_step_min=1e-30,
+        head_dim=8, intermediate_size=48, ssm_state_size=16, mamba_num_heads=8,
         mamba_head_dim=8, n_groups=2, chunk_size=16, n_routed_experts=8, num_experts_per_tok=2,
         moe_intermediate_size=16, moe_shared_expert_intermediate_size=24,
         layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention",

@@ -83,8 +83,8 @@ struct Expected {
   double reference;
 };
 constexpr Expected kFamilies[] = {
-    {"inkling", 1e-12},
-    {"inkling-moe", 1e-12},
+    {"inkling", 1e-12},    {"inkling-moe", 1e-12}, {"lfm2", 1e-12},      {"mamba2", 1e-12},
+    {"qwen3-next", 1e-12}, {"kimi-linear", 1e-12}, {"falcon-h1", 1e-12}, {"nemotron-h", 1e-12},
 };
 
 TEST_CASE("golden: the fp64 reference and the canonical fp32 agree with public code") {
