@@ -84,23 +84,6 @@ Array unit(Array x) {
   return x;
 }
 
-// One value head: S is [value][key].
-Array delta_head(const Array& query, const Array& key, const Array& value, const Array& decay,
-                 double beta, double* state) {
-  const std::size_t keys = key.size();
-  Array y(value.size());
-  for (std::size_t v = 0; v < value.size(); ++v) {
-    double* row = state + v * keys;
-    double known = 0;
-    for (std::size_t k = 0; k < keys; ++k) known += (row[k] *= decay[k]) * key[k];
-    for (std::size_t k = 0; k < keys; ++k) {
-      row[k] += beta * (value[v] - known) * key[k];
-      y[v] += row[k] * query[k] / std::sqrt(static_cast<double>(keys));
-    }
-  }
-  return y;
-}
-
 Array delta_rule(const ReferenceRecurrent& layer, RecurrentHistory& history, const Array& input) {
   const model::DeltaShape& shape = layer.shape.delta;
   const bool kda = layer.mixer == Mixer::kda;
@@ -123,17 +106,18 @@ Array delta_rule(const ReferenceRecurrent& layer, RecurrentHistory& history, con
   Array all;
   for (std::int64_t head = 0; head < shape.value_heads; ++head) {
     const std::int64_t key_head = head / (shape.value_heads / shape.key_heads);
-    Array decay(size(shape.key_dim));
+    DeltaInputs inputs;
+    inputs.query = unit(slice(mixed, key_head * shape.key_dim, shape.key_dim));
+    inputs.key = unit(slice(mixed, keys + key_head * shape.key_dim, shape.key_dim));
+    inputs.value = slice(mixed, 2 * keys + head * shape.value_dim, shape.value_dim);
+    inputs.beta = sigmoid(projected[beta_at + head]);
     for (std::int64_t k = 0; k < shape.key_dim; ++k) {
       const std::int64_t at = kda ? head * shape.key_dim + k : head;
-      decay[k] =
-          std::exp(-std::exp(layer.a_log[head]) * softplus(decay_input[at] + layer.dt_bias[at]));
+      const double step = softplus(decay_input[at] + layer.dt_bias[at]);
+      inputs.decay.push_back(std::exp(-std::exp(layer.a_log[head]) * step));
     }
-    const Array y = delta_head(unit(slice(mixed, key_head * shape.key_dim, shape.key_dim)),
-                               unit(slice(mixed, keys + key_head * shape.key_dim, shape.key_dim)),
-                               slice(mixed, 2 * keys + head * shape.value_dim, shape.value_dim),
-                               decay, sigmoid(projected[beta_at + head]),
-                               history.state.data() + head * shape.value_dim * shape.key_dim);
+    const Array y =
+        delta_head(inputs, history.state.data() + head * shape.value_dim * shape.key_dim);
     const Array normal = normed(y, layer.norm, layer.shape.norm_eps);
     all.insert(all.end(), normal.begin(), normal.end());
   }
@@ -152,6 +136,21 @@ Array shortconv(const ReferenceRecurrent& layer, RecurrentHistory& history, cons
 }
 
 }  // namespace
+
+Array delta_head(const DeltaInputs& inputs, double* state) {
+  const std::size_t keys = inputs.key.size();
+  Array y(inputs.value.size());
+  for (std::size_t v = 0; v < y.size(); ++v) {
+    double* row = state + v * keys;
+    double known = 0;
+    for (std::size_t k = 0; k < keys; ++k) known += (row[k] *= inputs.decay[k]) * inputs.key[k];
+    for (std::size_t k = 0; k < keys; ++k) {
+      row[k] += inputs.beta * (inputs.value[v] - known) * inputs.key[k];
+      y[v] += row[k] * inputs.query[k] / std::sqrt(static_cast<double>(keys));
+    }
+  }
+  return y;
+}
 
 Array widen(const std::vector<float>& values) {
   return {values.begin(), values.end()};

@@ -30,6 +30,15 @@ struct RecurrentHistory {
 // The mixer's output for the next token, whose normed input is given.
 Array recur(const ReferenceRecurrent& layer, RecurrentHistory& history, const Array& input);
 
+// One token of one value head of a delta rule, with state [value][key]: what the rows of the
+// decayed state lack of the value is learned, times beta; the output is read with the query /
+// sqrt(key dim).
+struct DeltaInputs {
+  Array query, key, value, decay;  // the decay of each key element
+  double beta = 0;
+};
+Array delta_head(const DeltaInputs& inputs, double* state);
+
 // The pieces that both parts of the reference use.
 Array widen(const std::vector<float>& values);
 // The row vector x times a matrix [x.size()][outputs].

@@ -4,16 +4,19 @@ transformers.
 
 Not part of any build. In a virtual environment with torch, transformers, safetensors and einops:
     generate.py [FAMILY...]
+    generate.py kernels FOLDER    with fla-core in it (pip install --no-deps --target FOLDER)
 For each family a folder gets
     config.json, model.safetensors  the checkpoint, as save_pretrained() writes it
     golden.json                     versions, seed, token ids, errors measured here
     logits.safetensors              of one full forward without a cache: "fp32" as the public code
                                     computes them; "fp64" from the same code with every fp32 tensor
                                     and cast made fp64, so that it is more than a second fp32
+kernels/*.safetensors hold inputs, outputs (fp64) and last states of the delta rules alone, as
+flash-linear-attention's naive functions compute them.
 """
 import contextlib
 import dataclasses
-import importlib
+import importlib.util
 import json
 import math
 import pathlib
@@ -179,6 +182,53 @@ def spread(logits):
     return float(logits.abs().max())
 
 
+def naive(folder, name):
+    """A function of flash-linear-attention that is plain torch; the package itself needs a GPU."""
+    path = pathlib.Path(folder) / "fla" / "ops" / name / "naive.py"
+    spec = importlib.util.spec_from_file_location("naive_" + name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_kernels(packages):
+    """Recurrences alone: inputs and outputs of fla's naive functions. Queries and keys have length
+    1, as the mixers of the families give them."""
+    tokens, heads, keys, values = 24, 2, 8, 4
+    version = next(pathlib.Path(packages).glob("fla_core-*.dist-info")).stem
+    shapes = {"gdn": (tokens, heads), "kda": (tokens, heads, keys)}
+    for kind, decay_shape in shapes.items():
+        torch.manual_seed(3)
+        unit = torch.nn.functional.normalize
+        inputs = {
+            "query": unit(torch.randn(tokens, heads, keys), dim=-1),
+            "key": unit(torch.randn(tokens, heads, keys), dim=-1),
+            "value": torch.randn(tokens, heads, values),
+            "beta": torch.rand(tokens, heads),
+            "decay": -torch.rand(decay_shape),  # the logarithm
+        }
+
+        def run(wide):
+            q, k, v, beta, g = (value.double() if wide else value for value in
+                                (inputs[name][None] for name in inputs))
+            if kind == "gdn":
+                module = naive(packages, "gated_delta_rule")
+                return module.naive_recurrent_gated_delta_rule(
+                    q, k, v, beta, g, output_final_state=True)
+            module = naive(packages, "kda")
+            return module.naive_recurrent_kda(q, k, v, g, beta, output_final_state=True)
+
+        single = run(False)[0][0]
+        with everything_double():
+            output, state = (tensor[0] for tensor in run(True))
+        error = float((single.double() - output).abs().max()) / spread(output)
+        FOLDER.joinpath("kernels").mkdir(exist_ok=True)
+        save_file({key: value.contiguous() for key, value in
+                   (inputs | {"output": output, "state": state}).items()},
+                  FOLDER / "kernels" / f"{kind}.safetensors", {"source": version})
+        print(f"{kind}: {version}, fp32 off by {error:.2e}")
+
+
 def make(name):
     family = FAMILIES[name]
     module = f"transformers.models.{family.module}"
@@ -231,5 +281,8 @@ def make(name):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for chosen in sys.argv[1:] or FAMILIES:
-        make(chosen)
+    if sys.argv[1:2] == ["kernels"]:
+        make_kernels(sys.argv[2])
+    else:
+        for chosen in sys.argv[1:] or FAMILIES:
+            make(chosen)

@@ -2,6 +2,7 @@
 // tests/golden (generate.py there) against the fp64 reference and the canonical fp32 decoder.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -9,8 +10,10 @@
 #include "core/json.h"
 #include "model/checkpoint.h"
 #include "model/decoder.h"
+#include "model/kernels.h"
 #include "model_sandbox.h"
 #include "oracle/reference.h"
+#include "oracle/reference_recurrent.h"
 
 namespace lockstep::oracle {
 namespace {
@@ -75,32 +78,115 @@ double largest_error(const std::vector<double>& found, const std::vector<double>
   return difference / scale;
 }
 
-// What the public code's own fp32 is off by (tests/golden/README.md has all figures), and what is
-// asked of the reference: 1e-10, or what one rounding of the weights leaves where multipliers are
-// worked into them.
-struct Expected {
-  const char* family;
-  double reference;
-};
-constexpr Expected kFamilies[] = {
-    {"inkling", 1e-12},    {"inkling-moe", 1e-12}, {"lfm2", 1e-12},      {"mamba2", 1e-12},
-    {"qwen3-next", 1e-12}, {"kimi-linear", 1e-12}, {"falcon-h1", 1e-12}, {"nemotron-h", 1e-12},
-};
+constexpr const char* kFamilies[] = {"inkling",    "inkling-moe", "lfm2",      "mamba2",
+                                     "qwen3-next", "kimi-linear", "falcon-h1", "nemotron-h"};
 
+// With LOCKSTEP_GOLDEN in the environment the figures of tests/golden/README.md are printed.
 TEST_CASE("golden: the fp64 reference and the canonical fp32 agree with public code") {
-  for (const Expected& expected : kFamilies) {
-    const Golden golden = read_golden(expected.family);
+  for (const char* family : kFamilies) {
+    const Golden golden = read_golden(family);
     const double reference = largest_error(reference_logits(golden), golden.fp64);
     const double canonical = largest_error(canonical_logits(golden), golden.fp64);
     const double theirs = largest_error(golden.fp32, golden.fp64);
-    INFO(expected.family << ": reference " << reference << ", canonical " << canonical
-                         << ", public fp32 " << theirs);
+    INFO(family << ": reference " << reference << ", canonical " << canonical << ", public fp32 "
+                << theirs);
     if (std::getenv("LOCKSTEP_GOLDEN") != nullptr) {
-      WARN(expected.family << ": reference " << reference << ", canonical " << canonical
-                           << ", public fp32 " << theirs);
+      WARN(family << ": reference " << reference << ", canonical " << canonical << ", public fp32 "
+                  << theirs);
     }
-    REQUIRE(reference < expected.reference);
+    REQUIRE(reference < 1e-13);
     REQUIRE(canonical < 1e-5);
+  }
+}
+
+// The delta rules alone: flash-linear-attention's naive functions, in fp64.
+struct DeltaGolden {
+  explicit DeltaGolden(const std::string& kind)
+      : file(std::move(model::TensorFile::parse(
+                           std::move(read_text_file(kFolder + "kernels/" + kind + ".safetensors",
+                                                    std::size_t{1} << 20))
+                               .value(),
+                           kind))
+                 .value()) {
+    const std::vector<std::int64_t>& keys = file.tensors().at("key").shape;
+    tokens = static_cast<std::size_t>(keys[0]);
+    heads = static_cast<std::size_t>(keys[1]);
+    key_dim = static_cast<std::size_t>(keys[2]);
+    value_dim = static_cast<std::size_t>(file.tensors().at("value").shape[2]);
+  }
+
+  DeltaInputs inputs(std::size_t token, std::size_t head) const {
+    const std::size_t row = token * heads + head;
+    const auto part = [&](const char* name, std::size_t width) {
+      return file.values(name, row * width, width).value();
+    };
+    const bool scalar = file.tensors().at("decay").shape.size() == 2;
+    DeltaInputs read{part("query", key_dim), part("key", key_dim), part("value", value_dim),
+                     part("decay", scalar ? 1 : key_dim), part("beta", 1)[0]};
+    for (double& decay : read.decay) decay = std::exp(decay);
+    if (scalar) read.decay.assign(key_dim, read.decay[0]);
+    return read;
+  }
+
+  // Errors of what `step` computes for every token and head, and of the states that it leaves,
+  // [head][value][key].
+  template <class State, class Step>
+  double error(Step step) const {
+    std::vector<State> states(heads * value_dim * key_dim);
+    std::vector<double> outputs;
+    for (std::size_t token = 0; token < tokens; ++token) {
+      for (std::size_t head = 0; head < heads; ++head) {
+        const auto y = step(inputs(token, head), states.data() + head * value_dim * key_dim);
+        outputs.insert(outputs.end(), y.begin(), y.end());
+      }
+    }
+    std::vector<double> transposed;  // theirs are [head][key][value]
+    for (std::size_t head = 0; head < heads; ++head) {
+      for (std::size_t k = 0; k < key_dim; ++k) {
+        for (std::size_t v = 0; v < value_dim; ++v) {
+          transposed.push_back(states[(head * value_dim + v) * key_dim + k]);
+        }
+      }
+    }
+    return std::max(largest_error(outputs, file.values("output").value()),
+                    largest_error(transposed, file.values("state").value()));
+  }
+
+  model::TensorFile file;
+  std::size_t tokens = 0;
+  std::size_t heads = 0;
+  std::size_t key_dim = 0;
+  std::size_t value_dim = 0;
+};
+
+std::vector<float> narrow(const Array& values) {
+  return {values.begin(), values.end()};
+}
+
+TEST_CASE("golden: the delta rules alone agree with flash-linear-attention's naive functions") {
+  for (const char* kind : {"gdn", "kda"}) {
+    const DeltaGolden golden(kind);
+    const double reference = golden.error<double>(delta_head);
+    const auto canonical_step = [](const DeltaInputs& inputs, float* state) {
+      std::vector<float> query = narrow(inputs.query);
+      for (float& value : query) value /= std::sqrt(static_cast<float>(query.size()));
+      const std::vector<float> key = narrow(inputs.key);
+      const std::vector<float> value = narrow(inputs.value);
+      const std::vector<float> decay = narrow(inputs.decay);
+      std::vector<float> y(value.size());
+      model::kernels::delta_step(
+          {static_cast<std::int64_t>(key.size()), static_cast<std::int64_t>(value.size()),
+           decay.data(), static_cast<float>(inputs.beta), query.data(), key.data()},
+          value.data(), state, y.data());
+      return y;
+    };
+    const double canonical = golden.error<float>(canonical_step);
+    INFO(kind << ": reference " << reference << ", canonical " << canonical);
+    if (std::getenv("LOCKSTEP_GOLDEN") != nullptr) {
+      WARN(kind << ": reference " << reference << ", canonical " << canonical);
+    }
+    REQUIRE(reference < 1e-13);
+    REQUIRE(canonical < 1e-6);
   }
 }
 
