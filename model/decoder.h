@@ -31,7 +31,7 @@
 
 namespace lockstep::model {
 
-class Decoder final : public Model {
+class Decoder : public Model {
  public:
   // With weights of the whole model; `weights_name` is part of the fingerprint. REQUIRES:
   // shard.count divides the KV heads of every layer.

@@ -30,7 +30,7 @@
 
 namespace lockstep::model {
 
-class Fingerprint final : public Model {
+class Fingerprint : public Model {
  public:
   // `cache_page` takes part in the arithmetic, see fold(t); memory may be paged otherwise.
   Fingerprint(const ModelConfig& config, std::uint64_t weight_seed, Tokens cache_page);
@@ -45,6 +45,14 @@ class Fingerprint final : public Model {
   TokenId next_token(std::span<const std::byte> output) const override;
   void clear_slot(std::span<std::byte> slot) const override;
   bool has_logits() const override { return false; }
+
+ protected:
+  // What a version on a device needs.
+  Tokens cache_page() const { return cache_page_; }
+  std::int64_t conv_words() const { return static_cast<std::int64_t>(conv_words_); }
+  std::uint64_t layer_key(LayerId layer) const { return layer_keys_[layer.index()]; }
+  // The key of the embedding with the segment's adapter in it.
+  std::uint64_t embedding_key_of(const Segment& segment) const;
 
  private:
   void declare_layer(LayerId layer);

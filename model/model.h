@@ -19,6 +19,7 @@
 #include "core/geometry.h"
 #include "core/layout.h"
 #include "core/result.h"
+#include "device/accelerator.h"
 #include "model/config.h"
 #include "model/shard.h"
 #include "model/spec.h"
@@ -59,6 +60,11 @@ struct Segment {
   Row q;  // the state after `start` tokens on entry, after start + tokens.size() on exit
   // Depths in (start, start + tokens.size()], ascending: the state is also written there.
   std::span<const SnapshotView> snapshots;
+  // Models on a device only (make_model() with an accelerator), both device memory: where the
+  // forward's tokens and tables go, and the output that the last token is taken from, if the host
+  // does not know it.
+  std::span<std::byte> uploaded = {};
+  std::span<const std::byte> input = {};
 };
 
 struct Numbers;  // model/numbers.h
@@ -148,8 +154,14 @@ class Model {
 // splits into `shard.count`. `cache_page` takes part in the arithmetic of the
 // fingerprint model only: the replica passes the page of the cache that it judges, whatever its own
 // memory looks like. An error names the preset or the property and what was expected.
+//
+// With an accelerator, which outlives it, the model's forwards are kernels there, for one rank
+// only: activations, partial sums, outputs, slots and Memory::components are device memory, the
+// tokens and tables of a segment are uploaded by embed(), and every call launches into the compute
+// stream and returns. next_token() reads host memory in either case.
 Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec, std::uint64_t weight_seed,
-                                          Tokens cache_page, Shard shard = {});
+                                          Tokens cache_page, Shard shard = {},
+                                          Accelerator* accelerator = nullptr);
 // The presets that make_model() knows, sorted.
 std::vector<std::string> preset_names();
 

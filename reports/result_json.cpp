@@ -66,6 +66,7 @@ Json entry_json(const RunEntry& entry) {
   }
   members.push_back({"backend", result.backend});
   members.push_back({"digest", digest_text(result.digest)});
+  members.push_back({"outputs_digest", digest_text(result.outputs_digest)});
   members.push_back({"events", result.events});
   members.push_back({"counters", counters_json(result)});
   members.push_back({"violations", std::move(violations)});

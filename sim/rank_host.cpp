@@ -70,8 +70,9 @@ std::string layout_fingerprint(const std::vector<PoolSpec>& pools) {
 }
 
 RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
-                   const model::Model& model, const engine::Parts& parts, Timers& timers,
-                   Store& store, EventSink& sink, AllocationGate* gate, RankReports reports)
+                   Accelerator& accelerator, const model::Model& model, const engine::Parts& parts,
+                   Timers& timers, Store& store, EventSink& sink, AllocationGate* gate,
+                   RankReports reports)
     : schedule_(make_schedule(config.schedule, config.seed, config.rank)),
       races_(config.watch == Watch::races
                  ? std::make_unique<RaceDetector>(pools, std::move(reports.race))
@@ -79,12 +80,24 @@ RankHost::RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& po
       accesses_(config.watch == Watch::accesses
                     ? std::make_unique<AccessCheck>(std::move(reports.undeclared_write))
                     : nullptr),
-      device_(timers, CostModel{}, hooks()),
-      pools_(device_, sink, config.rank, pools),
+      device_(make_device(config, timers, accelerator)),
+      pools_(*device_, sink, config.rank, pools),
       linker_(
-          parts.linker(linker_config(config, pools, model), device_, pools_, store, sink, gate)),
-      executor_(parts.executor(model, device_, pools_, config.cache.page)) {
+          parts.linker(linker_config(config, pools, model), *device_, pools_, store, sink, gate)),
+      executor_(parts.executor(model, *device_, pools_, config.cache.page)) {
   if (accesses_ != nullptr) accesses_->watch(pools_);
+}
+
+std::unique_ptr<Device> RankHost::make_device(const RankHostConfig& config, Timers& timers,
+                                              Accelerator& accelerator) {
+  if (config.free_running) {
+    auto device = std::make_unique<FreeRunningDevice>(accelerator);
+    free_ = device.get();
+    return device;
+  }
+  auto device = std::make_unique<SteppedDevice>(timers, CostModel{}, hooks(), &accelerator);
+  stepped_ = device.get();
+  return device;
 }
 
 SteppedHooks RankHost::hooks() const {

@@ -1,5 +1,5 @@
-// One rank of a world: device, pools, linker and executor, built in this order and ended in
-// reverse.
+// One rank of a world: accelerator, device, pools, linker and executor, built in this order and
+// ended in reverse. The accelerator comes from outside: the rank's model lives on it, too.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "core/cache_config.h"
 #include "core/clock.h"
 #include "core/result.h"
+#include "device/free_running.h"
 #include "device/stepped.h"
 #include "engine/engine.h"
 #include "engine/parts.h"
@@ -30,6 +31,7 @@ struct RankHostConfig {
   std::uint64_t seed = 1;
   ScheduleSpec schedule;
   Watch watch = Watch::races;
+  bool free_running = false;
 };
 
 // What a rank's device found.
@@ -50,20 +52,31 @@ class RankHost {
  public:
   // Everything passed by reference outlives the host. REQUIRES: `pools` come from plan_pools().
   RankHost(const RankHostConfig& config, const std::vector<PoolSpec>& pools,
-           const model::Model& model, const engine::Parts& parts, Timers& timers, Store& store,
-           EventSink& sink, AllocationGate* gate, RankReports reports);
+           Accelerator& accelerator, const model::Model& model, const engine::Parts& parts,
+           Timers& timers, Store& store, EventSink& sink, AllocationGate* gate,
+           RankReports reports);
 
   Cache& cache() { return *linker_; }
-  engine::RankUnit unit() { return {linker_.get(), executor_.get(), &device_}; }
-  SteppedDevice& device() { return device_; }
+  engine::RankUnit unit() { return {linker_.get(), executor_.get(), device_.get()}; }
+  // Of a free-running device: launches what can be, and reaches what has been passed. False:
+  // nothing moved.
+  bool run_device() { return free_ != nullptr && free_->run(); }
+  bool device_is_idle() const { return free_ == nullptr || free_->idle(); }
+  Result<void> check_canaries() {
+    return stepped_ == nullptr ? Result<void>() : stepped_->check_canaries();
+  }
 
  private:
   SteppedHooks hooks() const;
+  std::unique_ptr<Device> make_device(const RankHostConfig& config, Timers& timers,
+                                      Accelerator& accelerator);
 
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<RaceDetector> races_;
   std::unique_ptr<AccessCheck> accesses_;
-  SteppedDevice device_;
+  SteppedDevice* stepped_ = nullptr;  // one of them is the device
+  FreeRunningDevice* free_ = nullptr;
+  std::unique_ptr<Device> device_;
   PoolGroup pools_;
   std::unique_ptr<Linker> linker_;
   std::unique_ptr<engine::Executor> executor_;

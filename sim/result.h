@@ -30,6 +30,9 @@ struct RunResult {
   std::uint64_t seed = 0;
   std::string backend = "host";
   std::uint64_t digest = 0;
+  // Of the tokens that requests got and the outputs they were taken from, by request and position:
+  // equal wherever requests end with the same tokens, whatever was restored and in which order.
+  std::uint64_t outputs_digest = 0;
   std::uint64_t events = 0;
   std::map<std::string, std::int64_t> counters;  // commits_verified, rows_compared, loads, ...
   std::map<std::string, std::int64_t> faults_injected;  // by action

@@ -96,12 +96,18 @@ void ResultCollector::on_rank_zero(const Event& event) {
   } else if (std::holds_alternative<TokenAccepted>(event.body)) {
     Figures& f = figures();
     if (!f.first_token) f.first_token = event.time;
+    const LastOutput& last = last_output_[event.request];
+    taken_[{event.request, last.position}] = last.digest;
   }
 }
 
 void ResultCollector::on_forward(const Event&, std::span<const SegmentView> segments) {
   for (const SegmentView& segment : segments) {
     Figures& f = requests_[segment.request];
+    const std::size_t size = segment.outputs.size() / segment.tokens.size();
+    last_output_[segment.request] = {
+        segment.start + Tokens{static_cast<std::int64_t>(segment.tokens.size())},
+        xxh3(segment.outputs.last(size))};
     counters_["tokens_computed"] += static_cast<std::int64_t>(segment.tokens.size());
     if (f.admission.accepted) continue;
     f.admission.accepted = true;
@@ -135,6 +141,13 @@ void ResultCollector::write(RunResult& result) const {
     const auto found = counters_.find(name);
     result.counters[name] = found == counters_.end() ? 0 : found->second;
   }
+  RunDigest outputs;
+  for (const auto& [where, digest] : taken_) {
+    outputs.fold(where.first.value());
+    outputs.fold(static_cast<std::uint64_t>(where.second.value()));
+    outputs.fold(digest);
+  }
+  result.outputs_digest = outputs.value();
   for (const auto& [id, figures] : requests_) {
     const auto name = result.request_names.find(id);
     if (name == result.request_names.end()) continue;

@@ -68,6 +68,13 @@ class ResultCollector : public Observer {
   void on_load(const Event& event, const LoadQueued& load);
   void on_insert(const Event& event, const Inserted& inserted);
 
+  // The digest of the output behind a request's last accepted segment, and where it is.
+  struct LastOutput {
+    Tokens position;
+    std::uint64_t digest = 0;
+  };
+  std::map<RequestId, LastOutput> last_output_;
+  std::map<std::pair<RequestId, Tokens>, std::uint64_t> taken_;  // the last time, by position
   std::map<RequestId, Figures> requests_;
   std::map<LoadId, RequestId> loads_;
   std::map<std::string, std::int64_t> counters_;

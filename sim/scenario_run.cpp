@@ -25,6 +25,7 @@ WorldConfig world_config(const Scenario& scenario, const RunOptions& options) {
   if (scenario.expect) config.expected_events = scenario.expect->events;
   config.stop_at_first = options.stop_at_first;
   config.most_events = options.most_events;
+  config.backend = options.backend;
   config.watch = options.watch;
   config.observer = options.observer;
   return config;

@@ -6,6 +6,7 @@
 
 #include "core/events.h"
 #include "core/result.h"
+#include "sim/backend.h"
 #include "sim/result.h"
 #include "sim/scenario.h"
 #include "sim/watch.h"
@@ -20,6 +21,7 @@ struct RunOptions {
   std::optional<std::uint64_t> seed;  // in place of the scenario's
   bool stop_at_first = false;         // the first violation ends the run
   std::uint64_t most_events = 0;      // after which the run counts as endless (L1); 0: no bound
+  Backend backend;
   Watch watch = Watch::races;
   Observer* observer = nullptr;        // sees every event too (event log, tracing)
   std::vector<Step>* taken = nullptr;  // gets the steps that were taken, picks as what they chose

@@ -18,6 +18,7 @@ Result<RunResult> run_trace(const TraceOptions& options, const std::vector<Trace
   config.store = options.store;
   config.seed = run_options.seed.value_or(1);
   config.stop_at_first = run_options.stop_at_first;
+  config.backend = run_options.backend;
   config.watch = run_options.watch;
   config.keep_tokens = false;
   config.observer = run_options.observer;

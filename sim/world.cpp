@@ -60,6 +60,7 @@ World::~World() {
   // Requests that are still open give their rows back, and report it: the oracle must outlive them.
   engine_.reset();
   ranks_.clear();
+  runners_.clear();
 }
 
 Result<std::unique_ptr<World>> World::make(WorldConfig config) {
@@ -99,6 +100,7 @@ Result<void> World::build() {
   geometry_ = model_->geometry();
   geometry_.page = config_.cache.page;
   geometry_.track_interval = config_.cache.track_interval;
+  if (const Result<void> there = build_accelerators(weight_seed); !there) return there.error();
   EventSink& sink = *this;
   std::vector<engine::RankUnit> units;
   for (std::int64_t r = 0; r < config_.ranks; ++r) {
@@ -108,14 +110,32 @@ Result<void> World::build() {
                               config_.cache,
                               config_.seed,
                               config_.schedule,
-                              config_.watch};
-    ranks_.push_back(std::make_unique<RankHost>(host, *pools, model_of(host.rank), *config_.parts,
-                                                loop_, *store_, sink, &faults_,
-                                                reports(host.rank)));
+                              config_.watch,
+                              config_.backend.free_running};
+    ranks_.push_back(std::make_unique<RankHost>(host, *pools, *accelerators_[host.rank.index()],
+                                                runner_of(host.rank), *config_.parts, loop_,
+                                                *store_, sink, &faults_, reports(host.rank)));
     units.push_back(ranks_.back()->unit());
   }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
                                              config_.parts->rank_vote(), sink);
+  return {};
+}
+
+Result<void> World::build_accelerators(std::uint64_t weight_seed) {
+  runners_.clear();
+  accelerators_.clear();
+  auto made = make_accelerators(config_.backend, config_.ranks);
+  if (!made) return made.error();
+  accelerators_ = std::move(*made);
+  if (!config_.backend.runs_kernels()) return {};
+  for (std::int64_t r = 0; r < config_.ranks; ++r) {
+    const RankId rank{static_cast<std::uint32_t>(r)};
+    auto runner = model::make_model(config_.model, weight_seed, config_.cache.page,
+                                    model_of(rank).shard(), accelerators_[rank.index()].get());
+    if (!runner) return runner.error();
+    runners_.push_back(std::move(*runner));
+  }
   return {};
 }
 
@@ -293,6 +313,8 @@ bool World::advance() {
     if (!restarts_.empty()) {
       take_restart();
       moved = true;
+    } else if (run_devices()) {
+      moved = true;
     } else if (engine_->ready()) {
       engine_->step();
       watch_for_stall();
@@ -300,11 +322,26 @@ bool World::advance() {
     } else if (!loop_.empty()) {
       loop_.run_next();
       moved = true;
+    } else {
+      moved = wait_for_devices();
     }
   });
   if (moved) ++moves_;
   watch_for_endlessness();
   return moved && !over();
+}
+
+bool World::run_devices() {
+  bool moved = false;
+  for (const auto& rank : ranks_) moved |= rank->run_device();
+  return moved;
+}
+
+bool World::wait_for_devices() {
+  const auto idle = [](const auto& rank) { return rank->device_is_idle(); };
+  if (std::ranges::all_of(ranks_, idle)) return false;
+  for (const auto& accelerator : accelerators_) accelerator->synchronize();
+  return run_devices();
 }
 
 void World::watch_for_stall() {
@@ -377,11 +414,13 @@ Result<void> World::restart_engine(const std::optional<model::ModelSpec>& model,
 }
 
 void World::audit() {
-  const bool quiescent = engine_->unfinished().empty() && loop_.empty() && !engine_->ready();
+  const bool quiescent =
+      engine_->unfinished().empty() && loop_.empty() && !engine_->ready() &&
+      std::ranges::all_of(ranks_, [](const auto& rank) { return rank->device_is_idle(); });
   guarded([&] {
     judge_->audit(quiescent);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      const Result<void> canaries = ranks_[r]->device().check_canaries();
+      const Result<void> canaries = ranks_[r]->check_canaries();
       if (!canaries) {
         report("CANARY", kNoRequest, "intact bytes around every buffer", canaries.error().message);
       }
@@ -395,6 +434,7 @@ RunResult World::finish(const std::string& name) {
   RunResult result;
   result.name = name;
   result.seed = config_.seed;
+  result.backend = config_.backend.name();
   result.digest = digest_.value();
   result.events = events_;
   result.request_names = names_;

@@ -13,6 +13,7 @@
 #include "link/keys.h"
 #include "model/model.h"
 #include "oracle/judge.h"
+#include "sim/backend.h"
 #include "sim/coverage.h"
 #include "sim/event_loop.h"
 #include "sim/expectations.h"
@@ -37,6 +38,7 @@ struct WorldConfig {
   std::vector<ExpectedEvent> expected_events;
   bool stop_at_first = false;
   std::uint64_t most_events = 0;  // after which the run counts as endless (L1); 0: no bound
+  Backend backend;
   Watch watch = Watch::races;
   bool keep_tokens = true;  // remember what requests generated; a long trace does not need it
   Observer* observer = nullptr;
@@ -98,6 +100,15 @@ class World : private EventSink {
   const model::Model& model_of(RankId rank) const {
     return shards_.empty() ? *model_ : *shards_[rank.index()];
   }
+  // Per rank: what moves its bytes, and the model that it runs.
+  Result<void> build_accelerators(std::uint64_t weight_seed);
+  const model::Model& runner_of(RankId rank) const {
+    return runners_.empty() ? model_of(rank) : *runners_[rank.index()];
+  }
+  // Of free-running devices: false if none moved.
+  bool run_devices();
+  // Waits for what is under way. False: streams are held, and nothing will let them go.
+  bool wait_for_devices();
   oracle::JudgeConfig judge_config() const;
   void emit(RankId rank, RequestId request, EventBody body) override;
   // What the device of `rank` reports becomes a violation.
@@ -141,6 +152,8 @@ class World : private EventSink {
   Geometry geometry_;
   std::string layout_;
   std::unique_ptr<MemoryStore> store_;
+  std::vector<std::unique_ptr<Accelerator>> accelerators_;  // one per rank
+  std::vector<std::unique_ptr<model::Model>> runners_;      // one per rank, where kernels run
   std::vector<std::unique_ptr<RankHost>> ranks_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<oracle::Judge> judge_;

@@ -86,7 +86,8 @@ Result<std::vector<std::string>> parse_models(const std::string& text, sim::Prof
   return models;
 }
 
-Result<sim::CampaignOptions> make_options(const FuzzArguments& arguments) {
+Result<sim::CampaignOptions> make_options(const FuzzArguments& arguments,
+                                          const sim::Backend& backend) {
   sim::CampaignOptions options;
   const auto profile = sim::find_profile(arguments.profile);
   if (!profile) {
@@ -107,12 +108,19 @@ Result<sim::CampaignOptions> make_options(const FuzzArguments& arguments) {
   options.jobs = arguments.jobs;
   options.describe = reports::event_line;
   if (!arguments.defect.empty()) options.defects = {arguments.defect};
+  options.run = [backend](const sim::Scenario& scenario, sim::RunOptions run_options) {
+    run_options.backend = backend;
+    return sim::run_scenario(scenario, run_options);
+  };
   return options;
 }
 
 class Findings {
  public:
-  Findings(std::string folder, bool quiet) : folder_(std::move(folder)), quiet_(quiet) {}
+  // `shrinks`: what fails on another back end may not fail on the host, where scenarios are
+  // shrunken; then they are written as generated.
+  Findings(std::string folder, bool shrinks, bool quiet)
+      : folder_(std::move(folder)), shrinks_(shrinks), quiet_(quiet) {}
 
   Result<WrittenFinding> write(const sim::Finding& finding) {
     WrittenFinding written;
@@ -122,7 +130,7 @@ class Findings {
     written.detail = detail(finding);
     if (++count_[written.invariant] > kWrittenPerInvariant) return written;
     sim::Scenario scenario = finding.scenario;
-    if (finding.first) {
+    if (finding.first && shrinks_) {
       Progress progress("executions", quiet_);
       sim::ShrinkOptions options;
       options.progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -157,6 +165,7 @@ class Findings {
   }
 
   std::string folder_;
+  bool shrinks_;
   bool quiet_;
   std::map<std::string, int> count_;
 };
@@ -191,7 +200,7 @@ Result<std::vector<WrittenFinding>> replay_corpus(const std::string& folder) {
 Result<void> write_findings(const std::vector<sim::Finding>& findings,
                             const FuzzArguments& arguments, FuzzReport& report) {
   Findings writer(arguments.corpus.empty() ? std::string(kDefaultCorpus) : arguments.corpus,
-                  arguments.quiet);
+                  arguments.backend.name == "host", arguments.quiet);
   for (const sim::Finding& finding : findings) {
     const Result<WrittenFinding> written = writer.write(finding);
     if (!written) return written.error();
@@ -246,7 +255,12 @@ Result<FuzzReport> explore(const FuzzArguments& arguments) {
 }  // namespace
 
 ExitStatus fuzz_command(const FuzzArguments& arguments) {
-  const Result<sim::CampaignOptions> options = make_options(arguments);
+  const ChosenBackend chosen = choose_backend(arguments.backend);
+  if (chosen.refused) return *chosen.refused;
+  if (arguments.exhaustive && chosen.backend.runs_kernels()) {
+    return refuse(Error{"--exhaustive: runs on the host only, leave out --backend"});
+  }
+  const Result<sim::CampaignOptions> options = make_options(arguments, chosen.backend);
   if (!options) return refuse(options.error());
   if (!check_output_folder(arguments.json)) return ExitStatus::bad_input;
   const Result<FuzzReport> report =

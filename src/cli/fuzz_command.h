@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/backend_option.h"
 #include "cli/exit_status.h"
 
 namespace lockstep::cli {
@@ -22,6 +23,7 @@ struct FuzzArguments {
   std::string defect;
   bool coverage = false;
   bool exhaustive = false;
+  BackendArguments backend;
   bool quiet = false;
 };
 

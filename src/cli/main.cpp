@@ -21,6 +21,15 @@ constexpr std::int64_t kMaxOutput = std::int64_t{1} << 24;
 
 using Command = std::function<ExitStatus()>;
 
+void add_backend(CLI::App& verb, BackendArguments& backend) {
+  verb.add_option("--backend", backend.name,
+                  "host; cuda; emulated: the kernels of cuda on the host, in guarded memory")
+      ->capture_default_str();
+  verb.add_flag("--free-running", backend.free_running,
+                "streams at their own speed, ordered by events only, instead of the simulator's "
+                "schedule");
+}
+
 void add_run(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* run = app.add_subcommand("run", "replay scenarios and verify every commit");
@@ -37,6 +46,7 @@ void add_run(CLI::App& app, Command& command) {
                 "do not compare with what scenarios expect: pass or fail");
   run->add_flag("--fast", arguments->fast, "leave out the scenarios that call themselves slow");
   run->add_flag("--print", arguments->print, "print the scenarios with all defaults, run nothing");
+  add_backend(*run, arguments->backend);
   run->add_flag("-q,--quiet", arguments->quiet, "say nothing if all is as expected");
   run->add_flag("-v,--verbose", arguments->verbose, "show all violations, expected ones too");
   run->callback(
@@ -72,6 +82,7 @@ void add_fuzz(CLI::App& app, Command& command) {
                  "run all short sequences of a small scope instead of seeds");
   fuzz->add_flag("--coverage", arguments->coverage,
                  "show which states were reached, and which features ran together");
+  add_backend(*fuzz, arguments->backend);
   fuzz->add_flag("-q,--quiet", arguments->quiet, "say nothing but findings");
   fuzz->callback(
       [arguments, &command] { command = [arguments] { return fuzz_command(*arguments); }; });
@@ -139,6 +150,7 @@ void add_trace(CLI::App& app, Command& command) {
   trace->add_option("--max-output", arguments->max_output, "cut what each request generates")
       ->check(CLI::Range(std::int64_t{1}, kMaxOutput));
   trace->add_option("--json", arguments->json, "write the result as JSON");
+  add_backend(*trace, arguments->backend);
   trace->add_flag("-q,--quiet", arguments->quiet, "print nothing");
   trace->callback(
       [arguments, &command] { command = [arguments] { return trace_command(*arguments); }; });

@@ -38,8 +38,11 @@ class Observers : public Observer {
 
 class Runner {
  public:
-  Runner(const RunArguments& arguments, std::ostream* events)
-      : arguments_(arguments), events_(events), progress_("scenarios", arguments.quiet) {}
+  Runner(const RunArguments& arguments, const sim::Backend& backend, std::ostream* events)
+      : arguments_(arguments),
+        backend_(backend),
+        events_(events),
+        progress_("scenarios", arguments.quiet) {}
 
   std::vector<RunEntry> run_all(const std::vector<ScenarioFile>& files) {
     std::vector<RunEntry> entries;
@@ -98,11 +101,13 @@ class Runner {
   Result<sim::RunResult> run(const sim::Scenario& scenario, Observer* observer) const {
     sim::RunOptions options;
     options.seed = arguments_.seed;
+    options.backend = backend_;
     options.observer = observer;
     return sim::run_scenario(scenario, options);
   }
 
   const RunArguments& arguments_;
+  sim::Backend backend_;
   std::ostream* events_;
   Progress progress_;
 };
@@ -153,6 +158,8 @@ ExitStatus run_command(const RunArguments& arguments) {
     print_scenarios(files);
     return ExitStatus::good;
   }
+  const ChosenBackend chosen = choose_backend(arguments.backend);
+  if (chosen.refused) return *chosen.refused;
   check_startup(files, errors);
   if (!errors.empty()) return refuse(errors);
   for (const std::string* output : {&arguments.json, &arguments.junit, &arguments.events}) {
@@ -164,7 +171,7 @@ ExitStatus run_command(const RunArguments& arguments) {
     if (!events) return refuse(Error{arguments.events + ": cannot be written"});
   }
   const std::vector<RunEntry> entries =
-      Runner(arguments, events.is_open() ? &events : nullptr).run_all(files);
+      Runner(arguments, chosen.backend, events.is_open() ? &events : nullptr).run_all(files);
   return report(entries, arguments);
 }
 

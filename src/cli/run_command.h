@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/backend_option.h"
 #include "cli/exit_status.h"
 
 namespace lockstep::cli {
@@ -20,6 +21,7 @@ struct RunArguments {
   bool no_expect = false;
   bool fast = false;  // without the scenarios that call themselves slow
   bool print = false;
+  BackendArguments backend;
   bool quiet = false;
   bool verbose = false;
 };

@@ -49,6 +49,8 @@ ExitStatus trace_command(const TraceArguments& arguments) {
   const Result<sim::TraceOptions> options = make_options(arguments);
   if (!options) return refuse(options.error());
   if (!check_output_folder(arguments.json)) return ExitStatus::bad_input;
+  const ChosenBackend chosen = choose_backend(arguments.backend);
+  if (chosen.refused) return *chosen.refused;
   Result<std::vector<sim::TraceRequest>> read = sim::read_trace(arguments.file);
   if (!read) return refuse(read.error());
   std::vector<sim::TraceRequest> requests = std::move(read).value();
@@ -58,6 +60,7 @@ ExitStatus trace_command(const TraceArguments& arguments) {
   Result<sim::RunResult> result = [&] {
     Progress progress("requests", arguments.quiet);
     sim::RunOptions run_options;
+    run_options.backend = chosen.backend;
     run_options.watch = sim::Watch::nobody;  // a trace is long
     run_options.progress = [&](std::uint64_t done, std::uint64_t total) {
       progress.update(done, total);

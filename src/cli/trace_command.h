@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/backend_option.h"
 #include "cli/exit_status.h"
 
 namespace lockstep::cli {
@@ -18,6 +19,7 @@ struct TraceArguments {
   std::vector<std::string> cache;  // "key=value"
   std::optional<std::int64_t> max_output;
   std::string json;
+  BackendArguments backend;
   bool quiet = false;
 };
 

@@ -30,7 +30,7 @@ struct KernelCall {
   std::string_view name;
   const void* entry = nullptr;   // the kernel's entry on the device; null where it was not compiled
   const void* kernel = nullptr;  // its parameters, copied by launch()
-  void (*emulate)(const void* kernel, std::int64_t units) = nullptr;  // on the host, unit by unit
+  void (*emulate)(const void* kernel, std::int64_t unit) = nullptr;  // one unit, on the host
   std::int64_t units = 0;
 };
 

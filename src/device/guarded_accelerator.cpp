@@ -23,77 +23,83 @@ std::byte* reserve(int protection) {
 
 }  // namespace
 
-class GuardedAccelerator::Access {
- public:
-  explicit Access(const GuardedAccelerator& owner) : owner_(owner) {
-    CHECK("guarded.open",
-          owner_.used_ == 0 || mprotect(owner_.arena_, owner_.used_, PROT_READ | PROT_WRITE) == 0);
-  }
-  ~Access() {
-    if (owner_.used_ > 0) mprotect(owner_.arena_, owner_.used_, PROT_NONE);
-  }
-  Access(const Access&) = delete;
-  Access& operator=(const Access&) = delete;
+GuardedMemory::Access::Access(const GuardedMemory& memory) : memory_(memory) {
+  CHECK("guarded.open",
+        memory_.used_ == 0 || mprotect(memory_.arena_, memory_.used_, PROT_READ | PROT_WRITE) == 0);
+}
 
- private:
-  const GuardedAccelerator& owner_;
-};
+GuardedMemory::Access::~Access() {
+  if (memory_.used_ > 0) mprotect(memory_.arena_, memory_.used_, PROT_NONE);
+}
 
-GuardedAccelerator::GuardedAccelerator()
+GuardedMemory::GuardedMemory()
     : arena_(reserve(PROT_NONE)), mirror_(reserve(PROT_READ | PROT_WRITE)) {}
 
-GuardedAccelerator::~GuardedAccelerator() {
+GuardedMemory::~GuardedMemory() {
   munmap(arena_, kArenaBytes);
   munmap(mirror_, kArenaBytes);
 }
 
-std::span<std::byte> GuardedAccelerator::allocate(std::string_view /*name*/, Bytes size) {
-  CHECK("device.allocate", size >= Bytes{0} && used_ + size.index() <= kArenaBytes - kPage);
-  const std::span<std::byte> bytes(arena_ + used_, size.index());
-  used_ += (size.index() + kPage - 1) / kPage * kPage;
+std::span<std::byte> GuardedMemory::allocate(std::size_t size) {
+  CHECK("guarded.full", used_ + size <= kArenaBytes - kPage);
+  const std::span<std::byte> bytes(arena_ + used_, size);
+  used_ += (size + kPage - 1) / kPage * kPage;
   return bytes;
 }
 
+std::span<std::byte> GuardedMemory::take(std::size_t size) {
+  std::vector<std::span<std::byte>>& known = free_[size];
+  if (known.empty()) return allocate(size);
+  const std::span<std::byte> bytes = known.back();
+  known.pop_back();
+  return bytes;
+}
+
+void GuardedMemory::give_back(std::span<std::byte> bytes) {
+  free_[bytes.size()].push_back(bytes);
+}
+
+std::span<const std::byte> GuardedMemory::view(std::span<const std::byte> device) {
+  const Access access(*this);
+  std::byte* at = mirror_ + (device.data() - arena_);
+  if (!device.empty()) std::memcpy(at, device.data(), device.size());
+  return {at, device.size()};
+}
+
+std::span<std::byte> GuardedAccelerator::allocate(std::string_view /*name*/, Bytes size) {
+  return memory_->allocate(size.index());
+}
+
 OwnedBytes GuardedAccelerator::scratch(Bytes size) {
-  std::vector<std::span<std::byte>>& known = free_[size.index()];
-  std::span<std::byte> bytes;
-  if (known.empty()) {
-    bytes = allocate("scratch", size);
-  } else {
-    bytes = known.back();
-    known.pop_back();
-  }
-  return {bytes, [this](std::span<std::byte> owned) { free_[owned.size()].push_back(owned); }};
+  return {memory_->take(size.index()),
+          [memory = memory_](std::span<std::byte> bytes) { memory->give_back(bytes); }};
 }
 
 void GuardedAccelerator::copy(StreamKind stream, const CopyList& copies, std::size_t piece,
                               std::size_t pieces) {
-  const Access access(*this);
+  const Access access(*memory_);
   HostAccelerator::copy(stream, copies, piece, pieces);
 }
 
 void GuardedAccelerator::upload(StreamKind stream, std::span<std::byte> target,
                                 std::span<const std::byte> source) {
-  const Access access(*this);
+  const Access access(*memory_);
   HostAccelerator::upload(stream, target, source);
 }
 
 void GuardedAccelerator::fill(StreamKind stream, std::span<const std::span<std::byte>> targets,
                               std::uint32_t word) {
-  const Access access(*this);
+  const Access access(*memory_);
   HostAccelerator::fill(stream, targets, word);
 }
 
-void GuardedAccelerator::launch(StreamKind stream, const KernelCall& call) {
-  const Access access(*this);
-  HostAccelerator::launch(stream, call);
+void GuardedAccelerator::launch(StreamKind /*stream*/, const KernelCall& call) {
+  const Access access(*memory_);
+  for (std::int64_t unit = call.units; unit-- > 0;) call.emulate(call.kernel, unit);
 }
 
 std::span<const std::byte> GuardedAccelerator::host_view(std::span<const std::byte> device) {
-  const Access access(*this);
-  std::byte* view = mirror_ + (device.data() - arena_);
-  if (!device.empty()) std::memcpy(view, device.data(), device.size());
-  return {view, device.size()};
+  return memory_->view(device);
 }
 
 }  // namespace lockstep

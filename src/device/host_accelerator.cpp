@@ -47,7 +47,7 @@ void HostAccelerator::fill(StreamKind /*stream*/, std::span<const std::span<std:
 }
 
 void HostAccelerator::launch(StreamKind /*stream*/, const KernelCall& call) {
-  call.emulate(call.kernel, call.units);
+  for (std::int64_t unit = 0; unit < call.units; ++unit) call.emulate(call.kernel, unit);
 }
 
 std::shared_ptr<StreamMark> HostAccelerator::record(StreamKind /*stream*/) {

@@ -4,7 +4,8 @@
 //   LOCKSTEP_HD void run(const Warp& warp, std::int64_t unit) const
 //
 // Units are independent: no order between them, no two write the same bytes. The host runs them one
-// after the other; a .cu file gives each kernel type its entry on the device, one warp per unit.
+// after the other, the guarded accelerator from the last to the first; a .cu file gives each kernel
+// type its entry on the device, one warp per unit.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,8 @@ const void* cuda_entry() {
 #endif
 
 template <class Kernel>
-void emulate_kernel(const void* kernel, std::int64_t units) {
-  for (std::int64_t unit = 0; unit < units; ++unit) {
-    static_cast<const Kernel*>(kernel)->run(Warp{}, unit);
-  }
+void emulate_kernel(const void* kernel, std::int64_t unit) {
+  static_cast<const Kernel*>(kernel)->run(Warp{}, unit);
 }
 
 template <class Kernel>

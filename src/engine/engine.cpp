@@ -215,7 +215,7 @@ void Engine::take_forward(Forward& forward) {
   const std::size_t size = model_.output_bytes().index();
   for (std::size_t i = 0; i < forward.segments.size(); ++i) {
     if (forward.segments[i].dropped) continue;
-    const std::span<const std::byte> outputs = forward.ranks.front().segments[i].outputs;
+    const std::span<const std::byte> outputs = forward.ranks.front().segments[i].outputs.get();
     take_segment(forward.segments[i], outputs.last(size));
   }
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/device_segment.h"
+
 namespace lockstep::engine {
 
 namespace {
@@ -28,23 +30,27 @@ Executor::Executor(const model::Model& model, Device& device, PoolGroup& pools, 
 }
 
 model::Segment Executor::segment(const PlannedSegment& planned, const RankSegment& local) const {
-  return {planned.extra_key, planned.start, local.tokens,   local.full,
-          local.swa,         local.q,       local.snapshots};
+  model::Segment segment{planned.extra_key, planned.start, local.tokens,   local.full,
+                         local.swa,         local.q,       local.snapshots};
+  segment.uploaded = local.uploaded.get();
+  return segment;
 }
 
 void Executor::begin(const std::shared_ptr<Forward>& forward, std::size_t rank) {
-  if (has_shard()) {
-    for (std::size_t i = 0; i < forward->segments.size(); ++i) {
-      const Bytes size = model_.partial_bytes() * forward->segments[i].count.value();
-      for (auto& partial : forward->ranks[rank].segments[i].partials) partial.resize(size.index());
-    }
+  for (std::size_t i = 0; i < forward->segments.size(); ++i) {
+    take_memory(forward->segments[i], forward->ranks[rank].segments[i]);
   }
   Op op = op_on_activations("forward.embed", *forward, 1);
   op.body = [this, forward, rank] {
     for (std::size_t i = 0; i < forward->segments.size(); ++i) {
       RankSegment& local = forward->ranks[rank].segments[i];
-      fetch_input(local, rank);
-      model_.embed(segment(forward->segments[i], local), local.activations);
+      model::Segment own = segment(forward->segments[i], local);
+      if (on_host()) {
+        fetch_input(local, rank);
+      } else {
+        own.input = input_on_device(local, rank);
+      }
+      model_.embed(own, local.activations.get());
     }
   };
   device_.enqueue(StreamKind::compute, std::move(op));
@@ -55,20 +61,60 @@ DeviceEvent Executor::end(const std::shared_ptr<Forward>& forward, std::size_t r
   op.body = [this, forward, rank] {
     for (std::size_t i = 0; i < forward->segments.size(); ++i) {
       RankSegment& local = forward->ranks[rank].segments[i];
-      model_.head(segment(forward->segments[i], local), local.activations, local.outputs);
+      const std::span<std::byte> outputs =
+          on_host() ? local.outputs.get() : local.device_outputs.get();
+      model_.head(segment(forward->segments[i], local), local.activations.get(), outputs);
     }
+    if (!on_host()) copy_outputs(*forward, rank);
   };
   device_.enqueue(StreamKind::compute, std::move(op));
   DeviceEvent done;
   device_.record(StreamKind::compute, done);
+  if (!on_host()) {
+    // The host learns the token that the device fed when it has its output, in front of everybody
+    // else who waits for the forward.
+    device_.on_reached(done, [this, forward, rank] {
+      for (RankSegment& local : forward->ranks[rank].segments) fetch_input(local, rank);
+    });
+  }
   return done;
+}
+
+void Executor::take_memory(const PlannedSegment& planned, RankSegment& local) {
+  Accelerator& accelerator = device_.accelerator();
+  const std::int64_t tokens = planned.count.value();
+  local.activations = accelerator.scratch(model_.activation_bytes() * tokens);
+  local.outputs = accelerator.staging(model_.output_bytes() * tokens);
+  if (has_shard()) {
+    for (OwnedBytes& partial : local.partials) {
+      partial = accelerator.scratch(model_.partial_bytes() * tokens);
+    }
+  }
+  if (on_host()) return;
+  local.device_outputs = accelerator.scratch(model_.output_bytes() * tokens);
+  local.uploaded = accelerator.scratch(model::device_segment_bytes(segment(planned, local)));
+}
+
+std::span<const std::byte> Executor::input_on_device(const RankSegment& local,
+                                                     std::size_t rank) const {
+  if (!local.input) return {};
+  const RankSegment& source = local.input->forward->ranks[rank].segments[local.input->segment];
+  return source.device_outputs.get().last(model_.output_bytes().index());
+}
+
+void Executor::copy_outputs(const Forward& forward, std::size_t rank) {
+  CopyList copies;
+  for (const RankSegment& local : forward.ranks[rank].segments) {
+    copies.add(local.outputs.get(), local.device_outputs.get());
+  }
+  device_.accelerator().copy(StreamKind::compute, copies, 0, 1);
 }
 
 void Executor::fetch_input(RankSegment& local, std::size_t rank) const {
   if (!local.input) return;
   const DeviceInput& input = *local.input;
   const std::span<const std::byte> outputs =
-      input.forward->ranks[rank].segments[input.segment].outputs;
+      input.forward->ranks[rank].segments[input.segment].outputs.get();
   local.tokens.back() = model_.next_token(outputs.last(model_.output_bytes().index()));
   local.input.reset();
 }
@@ -95,7 +141,8 @@ void Executor::run_layer(const std::shared_ptr<Forward>& forward, std::size_t ra
   op.body = [this, forward, rank, layer] {
     for (std::size_t i = 0; i < forward->segments.size(); ++i) {
       RankSegment& local = forward->ranks[rank].segments[i];
-      model_.run_layer(layer, segment(forward->segments[i], local), memory_, local.activations);
+      model_.run_layer(layer, segment(forward->segments[i], local), memory_,
+                       local.activations.get());
     }
   };
   op.accesses = [this, forward, rank, layer](const AccessSink& sink) {
@@ -112,8 +159,8 @@ DeviceEvent Executor::run_heads(const std::shared_ptr<Forward>& forward, std::si
   op.body = [this, forward, rank, layer] {
     for (std::size_t i = 0; i < forward->segments.size(); ++i) {
       RankSegment& local = forward->ranks[rank].segments[i];
-      model_.run_heads(layer, segment(forward->segments[i], local), memory_, local.activations,
-                       local.partial(layer));
+      model_.run_heads(layer, segment(forward->segments[i], local), memory_,
+                       local.activations.get(), local.partial(layer));
     }
   };
   op.accesses = [this, forward, rank, layer](const AccessSink& sink) {
@@ -140,7 +187,7 @@ void Executor::combine_heads(const std::shared_ptr<Forward>& forward, std::size_
       }
       RankSegment& local = forward->ranks[rank].segments[i];
       model_.combine_heads(layer, segment(forward->segments[i], local), memory_, partials,
-                           local.activations);
+                           local.activations.get());
     }
   };
   op.accesses = [this, forward, rank, layer](const AccessSink& sink) {

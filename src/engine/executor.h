@@ -58,9 +58,17 @@ class Executor {
                     const AccessSink& sink) const;
   void report_kv(const RowLayout& layout, const std::vector<Row>& table,
                  const PlannedSegment& planned, LayerId layer, const AccessSink& sink) const;
+  // Memory of one segment for one forward.
+  void take_memory(const PlannedSegment& planned, RankSegment& local);
   // The token that a forward in front of this one has generated on the device.
   void fetch_input(RankSegment& local, std::size_t rank) const;
+  // Device memory with that output.
+  std::span<const std::byte> input_on_device(const RankSegment& local, std::size_t rank) const;
+  // Of a model on a device: outputs into the host's memory, behind the head.
+  void copy_outputs(const Forward& forward, std::size_t rank);
   model::Segment segment(const PlannedSegment& planned, const RankSegment& local) const;
+  // Whether bodies work on the host's memory themselves, or launch kernels that do.
+  bool on_host() const { return device_.accelerator().shares_host_memory(); }
 
   Geometry geometry_;
   model::Memory memory_;

@@ -10,7 +10,7 @@ std::vector<SegmentView> Forward::view(std::size_t rank) const {
     if (planned.dropped) continue;
     const RankSegment& local = ranks[rank].segments[i];
     views.push_back({planned.request, planned.start, local.tokens, local.full, local.swa, local.q,
-                     local.snapshots, local.outputs});
+                     local.snapshots, local.outputs.get()});
   }
   return views;
 }

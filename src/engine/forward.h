@@ -11,6 +11,7 @@
 
 #include "core/events.h"
 #include "core/ids.h"
+#include "device/owned_bytes.h"
 
 namespace lockstep::engine {
 
@@ -45,11 +46,14 @@ struct RankSegment {
   std::vector<Row> swa;
   Row q = kTrapRow;
   std::vector<SnapshotView> snapshots;
-  std::vector<std::byte> activations;
-  std::vector<std::byte> outputs;
+  // Taken by the executor when the forward begins: device memory, then what the host reads.
+  OwnedBytes activations;
   // What a shard of the model gives the other ranks, of two neighbouring layers.
-  std::array<std::vector<std::byte>, 2> partials;
-  std::span<std::byte> partial(LayerId layer) { return partials[layer.index() % 2]; }
+  std::array<OwnedBytes, 2> partials;
+  OwnedBytes uploaded;        // tokens and tables, where the device cannot read the host's
+  OwnedBytes device_outputs;  // where outputs cannot be written to the host's memory directly
+  OwnedBytes outputs;
+  std::span<std::byte> partial(LayerId layer) const { return partials[layer.index() % 2].get(); }
 };
 
 struct RankForward {

@@ -175,8 +175,6 @@ void Engine::plan(Forward& forward, Request& request, Tokens count) {
     for (LoadId load : tables.awaited) {
       forward.newest_load = std::max(forward.newest_load, std::optional(load));
     }
-    local.activations.resize((model_.activation_bytes() * count.value()).index());
-    local.outputs.resize((model_.output_bytes() * count.value()).index());
     forward.ranks[rank].segments.push_back(std::move(local));
   }
   if (segment.samples) request.sampling += Tokens{1};

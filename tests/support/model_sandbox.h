@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/random.h"
+#include "model/device_segment.h"
 #include "model/model.h"
 
 namespace lockstep::model {
@@ -65,7 +66,9 @@ class Sandbox {
   // Feeds the next tokens in one forward and returns their outputs.
   std::vector<std::byte> feed(std::span<const TokenId> tokens,
                               std::span<const SnapshotView> snapshots = {}) {
-    const Segment segment = next(tokens, snapshots);
+    Segment segment = next(tokens, snapshots);
+    std::vector<std::byte> uploaded(device_segment_bytes(segment).index());
+    segment.uploaded = uploaded;  // for models whose kernels run on the host's memory
     std::vector<std::byte> scratch(tokens.size() * model_.activation_bytes().index());
     model_.embed(segment, scratch);
     for (std::uint32_t layer = 0; layer < model_.layers().size(); ++layer) {

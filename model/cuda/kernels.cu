@@ -1,0 +1,27 @@
+// The models' kernels, compiled for the device.
+#include "device/cuda/launch.cuh"
+#include "model/decoder_kernels.h"
+#include "model/fingerprint_kernels.h"
+
+namespace lockstep {
+
+LOCKSTEP_CUDA_ENTRY(model::EmbedKernel);
+LOCKSTEP_CUDA_ENTRY(model::NormKernel);
+LOCKSTEP_CUDA_ENTRY(model::ProjectKernel<1>);
+LOCKSTEP_CUDA_ENTRY(model::ProjectKernel<8>);
+LOCKSTEP_CUDA_ENTRY(model::ProjectHeadsKernel);
+LOCKSTEP_CUDA_ENTRY(model::ConvolveKernel);
+LOCKSTEP_CUDA_ENTRY(model::SaveStateKernel);
+LOCKSTEP_CUDA_ENTRY(model::ScoreKernel);
+LOCKSTEP_CUDA_ENTRY(model::WeighKernel);
+LOCKSTEP_CUDA_ENTRY(model::AccumulateKernel);
+LOCKSTEP_CUDA_ENTRY(model::GateKernel);
+LOCKSTEP_CUDA_ENTRY(model::SumTreeKernel);
+LOCKSTEP_CUDA_ENTRY(model::NextTokenKernel);
+LOCKSTEP_CUDA_ENTRY(model::FingerprintEmbedKernel);
+LOCKSTEP_CUDA_ENTRY(model::FingerprintAttendKernel);
+LOCKSTEP_CUDA_ENTRY(model::FingerprintRecurKernel);
+LOCKSTEP_CUDA_ENTRY(model::FingerprintNextKernel);
+LOCKSTEP_CUDA_ENTRY(model::FingerprintClearKernel);
+
+}  // namespace lockstep
