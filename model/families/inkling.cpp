@@ -5,9 +5,10 @@
 namespace lockstep::model {
 namespace {
 
-constexpr std::int64_t kStateChunk = 64;  // tokens between states that engines keep of this family
+constexpr std::int64_t kInklingStateChunk =
+    64;  // tokens between states that engines keep of this family
 
-void read_attention_shape(JsonFields& fields, ModelConfig& config) {
+void read_inkling_attention_shape(JsonFields& fields, ModelConfig& config) {
   DecoderShape& shape = config.shape;
   std::int64_t window = 512;
   HeadShape swa{shape.heads, shape.kv_heads, shape.head_dim};
@@ -27,7 +28,7 @@ void read_attention_shape(JsonFields& fields, ModelConfig& config) {
   if (shape.scaling_from > 0) shape.scaling_strength = strength;
 }
 
-void read_layer_kinds(JsonFields& fields, ModelConfig& config) {
+void read_inkling_layer_kinds(JsonFields& fields, ModelConfig& config) {
   constexpr LayerName kNames[] = {{"hybrid_sliding", Mixer::swa}, {"hybrid", Mixer::full}};
   std::int64_t count = 0;
   config.layers = read_layers(fields, "layer_types", kNames, count);
@@ -50,7 +51,7 @@ void read_layer_kinds(JsonFields& fields, ModelConfig& config) {
   }
 }
 
-void read_expert_shape(JsonFields& fields, DecoderShape& shape, float& scale) {
+void read_inkling_expert_shape(JsonFields& fields, DecoderShape& shape, float& scale) {
   ExpertShape& experts = shape.experts;
   experts.score = RouterScore::sigmoid;
   experts.shared_weight = SharedWeight::scored;
@@ -70,8 +71,8 @@ void read_expert_shape(JsonFields& fields, DecoderShape& shape, float& scale) {
   fields.only("shared_expert_sink", true);
 }
 
-ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
-                           const DecoderShape& shape, float scale) {
+ExpertWeights read_inkling_experts(TensorReader& tensors, const std::string& prefix,
+                                   const DecoderShape& shape, float scale) {
   const ExpertShape& experts = shape.experts;
   const std::int64_t width = experts.width;
   ExpertWeights weights;
@@ -109,7 +110,8 @@ ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
   return weights;
 }
 
-LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerId id, float scale) {
+LayerWeights read_inkling_layer(TensorReader& tensors, const ModelConfig& config, LayerId id,
+                                float scale) {
   const DecoderShape shape = config.shape_of(id);
   const std::string prefix = layer_prefix("model.layers.", id.index());
   const std::string attention = prefix + "self_attn.";
@@ -132,7 +134,7 @@ LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerI
       tensors.convolution(prefix + "mlp_sconv.conv1d.weight", shape.hidden, config.conv_width);
   layer.mlp_norm = tensors.values(prefix + "post_attention_layernorm.weight", {shape.hidden});
   if (config.mlp(id) == Mlp::experts) {
-    layer.experts = read_experts(tensors, prefix + "mlp.", shape, scale);
+    layer.experts = read_inkling_experts(tensors, prefix + "mlp.", shape, scale);
     return layer;
   }
   layer.mlp = read_mlp(tensors, prefix + "mlp.", shape.hidden, shape.intermediate);
@@ -163,9 +165,9 @@ Result<void> read_inkling(JsonFields& fields, TensorReader& tensors, Checkpoint&
   float scale = 1;
   std::int64_t shown = 0;
   read_common(fields, config);
-  read_attention_shape(fields, config);
-  read_layer_kinds(fields, config);
-  read_expert_shape(fields, config.shape, scale);
+  read_inkling_attention_shape(fields, config);
+  read_inkling_layer_kinds(fields, config);
+  read_inkling_expert_shape(fields, config.shape, scale);
   config.conv_width = 4;
   fields.number("conv_kernel_size", 1, kMaxConvWidth, config.conv_width);
   fields.number("sconv_kernel_size", 1, kMaxConvWidth, config.conv_width);
@@ -177,7 +179,7 @@ Result<void> read_inkling(JsonFields& fields, TensorReader& tensors, Checkpoint&
   fields.only("num_mtp_layers", 0);
   fields.ignore({"number_of_conv_states", "rms_norm_eps_moe_gate", "model_max_length",
                  "chain_hidden_post_norm", "mtp_hidden_states_first", "mtp_local_layer_ids"});
-  config.state_chunk = Tokens{kStateChunk};
+  config.state_chunk = Tokens{kInklingStateChunk};
   if (const Result<void> good = check_read(fields, config); !good) return good;
 
   Weights& weights = checkpoint.weights;
@@ -186,7 +188,7 @@ Result<void> read_inkling(JsonFields& fields, TensorReader& tensors, Checkpoint&
       tensors.values("model.embed_tokens.embed_norm.weight", {config.shape.hidden});
   weights.final_norm = tensors.values("model.norm.weight", {config.shape.hidden});
   for (std::uint32_t i = 0; i < config.layers.size() && !tensors.failed(); ++i) {
-    weights.layers.push_back(read_layer(tensors, config, LayerId{i}, scale));
+    weights.layers.push_back(read_inkling_layer(tensors, config, LayerId{i}, scale));
   }
   const Result<void> good = tensors.finish();
   // The last rows of a padded head are no tokens.

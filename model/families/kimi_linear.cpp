@@ -5,8 +5,8 @@
 namespace lockstep::model {
 namespace {
 
-constexpr std::int64_t kStateChunk = 64;  // tokens of a chunk of the public kernels
-constexpr float kLatentEps = 1e-6f;       // whatever rms_norm_eps says
+constexpr std::int64_t kKimiStateChunk = 64;  // tokens of a chunk of the public kernels
+constexpr float kLatentEps = 1e-6f;           // whatever rms_norm_eps says
 
 void read_kda(TensorReader& tensors, const std::string& prefix, const ModelConfig& config,
               RecurrentWeights& mixer) {
@@ -72,8 +72,8 @@ void read_latent_attention(TensorReader& tensors, const std::string& prefix,
   }
 }
 
-ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
-                           const DecoderShape& shape, float scale) {
+ExpertWeights read_kimi_experts(TensorReader& tensors, const std::string& prefix,
+                                const DecoderShape& shape, float scale) {
   const ExpertShape& experts = shape.experts;
   ExpertWeights weights;
   weights.scale = scale;
@@ -90,7 +90,8 @@ ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
   return weights;
 }
 
-LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerId id, float scale) {
+LayerWeights read_kimi_layer(TensorReader& tensors, const ModelConfig& config, LayerId id,
+                             float scale) {
   const DecoderShape& shape = config.shape;
   const std::string prefix = layer_prefix("model.layers.", id.index());
   LayerWeights layer;
@@ -102,7 +103,7 @@ LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerI
     read_latent_attention(tensors, prefix + "self_attn.", shape, layer);
   }
   if (config.mlp(id) == Mlp::experts) {
-    layer.experts = read_experts(tensors, prefix + "block_sparse_moe.", shape, scale);
+    layer.experts = read_kimi_experts(tensors, prefix + "block_sparse_moe.", shape, scale);
     return layer;
   }
   // transformers writes the name of the experts for dense layers too.
@@ -112,7 +113,7 @@ LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerI
   return layer;
 }
 
-void read_layer_kinds(JsonFields& fields, ModelConfig& config) {
+void read_kimi_layer_kinds(JsonFields& fields, ModelConfig& config) {
   constexpr LayerName kNames[] = {{"linear_attention", Mixer::kda},
                                   {"full_attention", Mixer::full}};
   std::int64_t count = 0;
@@ -146,7 +147,7 @@ void read_latent_shape(JsonFields& fields, DecoderShape& shape) {
   fields.only("num_key_value_heads", shape.heads);
 }
 
-void read_expert_shape(JsonFields& fields, ExpertShape& experts, float& scale) {
+void read_kimi_expert_shape(JsonFields& fields, ExpertShape& experts, float& scale) {
   experts.score = RouterScore::sigmoid;
   experts.shared_weight = SharedWeight::one;
   std::int64_t shared = 1;
@@ -174,8 +175,8 @@ Result<void> read_kimi_linear(JsonFields& fields, TensorReader& tensors, Checkpo
   bool tied = false;
   read_common(fields, config);
   read_latent_shape(fields, shape);
-  read_layer_kinds(fields, config);
-  read_expert_shape(fields, shape.experts, scale);
+  read_kimi_layer_kinds(fields, config);
+  read_kimi_expert_shape(fields, shape.experts, scale);
   fields.number("linear_num_heads", 1, kMaxWidth, delta.value_heads);
   fields.number("linear_head_dim", 1, kMaxHeadDim, delta.key_dim);
   delta.key_heads = delta.value_heads;
@@ -190,14 +191,14 @@ Result<void> read_kimi_linear(JsonFields& fields, TensorReader& tensors, Checkpo
   shape.embedding_norm = shape.convolutions = shape.head_norms = false;
   shape.root_scale = true;
   config.window = Tokens{1};
-  config.state_chunk = Tokens{kStateChunk};
+  config.state_chunk = Tokens{kKimiStateChunk};
   if (const Result<void> good = check_read(fields, config); !good) return good;
 
   Weights& weights = checkpoint.weights;
   read_ends(tensors, config, "model.embed_tokens.weight", tied, weights);
   weights.final_norm = tensors.values("model.norm.weight", {shape.hidden});
   for (std::uint32_t i = 0; i < config.layers.size() && !tensors.failed(); ++i) {
-    weights.layers.push_back(read_layer(tensors, config, LayerId{i}, scale));
+    weights.layers.push_back(read_kimi_layer(tensors, config, LayerId{i}, scale));
   }
   return tensors.finish();
 }

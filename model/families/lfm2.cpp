@@ -3,7 +3,7 @@
 namespace lockstep::model {
 namespace {
 
-LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerId id) {
+LayerWeights read_lfm2_layer(TensorReader& tensors, const ModelConfig& config, LayerId id) {
   const DecoderShape& shape = config.shape;
   const std::string prefix = layer_prefix("model.layers.", id.index());
   LayerWeights layer;
@@ -66,7 +66,7 @@ Result<void> read_lfm2(JsonFields& fields, TensorReader& tensors, Checkpoint& ch
   read_ends(tensors, config, "model.embed_tokens.weight", tied, weights);
   weights.final_norm = tensors.values("model.embedding_norm.weight", {shape.hidden});
   for (std::uint32_t i = 0; i < config.layers.size() && !tensors.failed(); ++i) {
-    weights.layers.push_back(read_layer(tensors, config, LayerId{i}));
+    weights.layers.push_back(read_lfm2_layer(tensors, config, LayerId{i}));
   }
   return tensors.finish();
 }

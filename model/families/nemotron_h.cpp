@@ -14,7 +14,7 @@ struct Blocks {
   std::vector<std::size_t> mixers;  // of each layer here: the block that is its mixer
 };
 
-Blocks read_blocks(JsonFields& fields, ModelConfig& config) {
+Blocks read_nemotron_blocks(JsonFields& fields, ModelConfig& config) {
   struct Name {
     std::string_view name;
     Block block;
@@ -48,7 +48,7 @@ Blocks read_blocks(JsonFields& fields, ModelConfig& config) {
   return read;
 }
 
-void read_shapes(JsonFields& fields, ModelConfig& config, float& scale) {
+void read_nemotron_shapes(JsonFields& fields, ModelConfig& config, float& scale) {
   Mamba2Shape& mamba2 = config.shape.mamba2;
   ExpertShape& experts = config.shape.experts;
   std::int64_t chunk = 128;
@@ -77,8 +77,8 @@ void read_shapes(JsonFields& fields, ModelConfig& config, float& scale) {
   fields.only("moe_latent_size", nullptr);
 }
 
-ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
-                           const DecoderShape& shape, float scale, const MlpNames& names) {
+ExpertWeights read_nemotron_experts(TensorReader& tensors, const std::string& prefix,
+                                    const DecoderShape& shape, float scale, const MlpNames& names) {
   const ExpertShape& experts = shape.experts;
   ExpertWeights weights;
   weights.scale = scale;
@@ -101,8 +101,8 @@ Result<void> read_nemotron_h(JsonFields& fields, TensorReader& tensors, Checkpoi
   float scale = 1;
   bool tied = false;
   read_common(fields, config);
-  const Blocks blocks = read_blocks(fields, config);
-  read_shapes(fields, config, scale);
+  const Blocks blocks = read_nemotron_blocks(fields, config);
+  read_nemotron_shapes(fields, config, scale);
   fields.real("layer_norm_epsilon", 1e-12, 1, shape.norm_eps);
   fields.boolean("tie_word_embeddings", tied);
   fields.only("mlp_hidden_act", "relu2");
@@ -142,7 +142,7 @@ Result<void> read_nemotron_h(JsonFields& fields, TensorReader& tensors, Checkpoi
     if (config.mlps[i] == Mlp::dense) {
       layer.mlp = read_mlp(tensors, mlp + "mixer.", shape.hidden, shape.intermediate, names);
     } else if (config.mlps[i] == Mlp::experts) {
-      layer.experts = read_experts(tensors, mlp + "mixer.", shape, scale, names);
+      layer.experts = read_nemotron_experts(tensors, mlp + "mixer.", shape, scale, names);
     }
     weights.layers.push_back(std::move(layer));
   }

@@ -5,7 +5,7 @@
 namespace lockstep::model {
 namespace {
 
-constexpr std::int64_t kStateChunk = 64;  // tokens of a chunk of the public kernels
+constexpr std::int64_t kQwenStateChunk = 64;  // tokens of a chunk of the public kernels
 
 // in_proj_qkvz holds, for each key head, its q, k, v and z; in_proj_ba its b and a. Here all q come
 // first, and so on.
@@ -47,8 +47,8 @@ void read_gdn(TensorReader& tensors, const std::string& prefix, const ModelConfi
 }
 
 // q_proj holds, for each head, its queries and then the gate of its output.
-void read_attention(TensorReader& tensors, const std::string& prefix, const DecoderShape& shape,
-                    LayerWeights& layer) {
+void read_qwen_attention(TensorReader& tensors, const std::string& prefix,
+                         const DecoderShape& shape, LayerWeights& layer) {
   std::vector<TensorRows> queries;
   std::vector<TensorRows> gates;
   for (std::int64_t head = 0; head < shape.heads; ++head) {
@@ -67,8 +67,8 @@ void read_attention(TensorReader& tensors, const std::string& prefix, const Deco
   layer.key_norm = tensors.around_one(prefix + "k_norm.weight", shape.head_dim);
 }
 
-ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
-                           const DecoderShape& shape) {
+ExpertWeights read_qwen_experts(TensorReader& tensors, const std::string& prefix,
+                                const DecoderShape& shape) {
   const ExpertShape& experts = shape.experts;
   ExpertWeights weights;
   weights.router = beside(
@@ -83,7 +83,7 @@ ExpertWeights read_experts(TensorReader& tensors, const std::string& prefix,
   return weights;
 }
 
-LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerId id) {
+LayerWeights read_qwen_layer(TensorReader& tensors, const ModelConfig& config, LayerId id) {
   const DecoderShape& shape = config.shape;
   const std::string prefix = layer_prefix("model.layers.", id.index());
   LayerWeights layer;
@@ -92,17 +92,17 @@ LayerWeights read_layer(TensorReader& tensors, const ModelConfig& config, LayerI
   if (config.recurrent(id)) {
     read_gdn(tensors, prefix + "linear_attn.", config, layer.recurrent);
   } else {
-    read_attention(tensors, prefix + "self_attn.", shape, layer);
+    read_qwen_attention(tensors, prefix + "self_attn.", shape, layer);
   }
   if (config.mlp(id) == Mlp::experts) {
-    layer.experts = read_experts(tensors, prefix + "mlp.", shape);
+    layer.experts = read_qwen_experts(tensors, prefix + "mlp.", shape);
   } else {
     layer.mlp = read_mlp(tensors, prefix + "mlp.", shape.hidden, shape.intermediate);
   }
   return layer;
 }
 
-void read_layer_kinds(JsonFields& fields, ModelConfig& config) {
+void read_qwen_layer_kinds(JsonFields& fields, ModelConfig& config) {
   constexpr LayerName kNames[] = {{"linear_attention", Mixer::gdn},
                                   {"full_attention", Mixer::full}};
   std::int64_t count = 0;
@@ -142,7 +142,7 @@ Result<void> read_qwen3_next(JsonFields& fields, TensorReader& tensors, Checkpoi
   fields.number("moe_intermediate_size", 1, kMaxWidth, experts.width);
   fields.number("shared_expert_intermediate_size", 1, kMaxWidth, experts.shared_width);
   fields.only("norm_topk_prob", true);
-  read_layer_kinds(fields, config);
+  read_qwen_layer_kinds(fields, config);
   fields.number("linear_num_key_heads", 1, kMaxWidth, delta.key_heads);
   fields.number("linear_num_value_heads", 1, kMaxWidth, delta.value_heads);
   fields.number("linear_key_head_dim", 1, kMaxHeadDim, delta.key_dim);
@@ -155,14 +155,14 @@ Result<void> read_qwen3_next(JsonFields& fields, TensorReader& tensors, Checkpoi
   shape.embedding_norm = shape.convolutions = false;
   shape.root_scale = shape.output_gate = true;
   config.window = Tokens{1};
-  config.state_chunk = Tokens{kStateChunk};
+  config.state_chunk = Tokens{kQwenStateChunk};
   if (const Result<void> good = check_read(fields, config); !good) return good;
 
   Weights& weights = checkpoint.weights;
   read_ends(tensors, config, "model.embed_tokens.weight", tied, weights);
   weights.final_norm = tensors.around_one("model.norm.weight", shape.hidden);
   for (std::uint32_t i = 0; i < config.layers.size() && !tensors.failed(); ++i) {
-    weights.layers.push_back(read_layer(tensors, config, LayerId{i}));
+    weights.layers.push_back(read_qwen_layer(tensors, config, LayerId{i}));
   }
   return tensors.finish();
 }
