@@ -27,7 +27,6 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 FOLDER = pathlib.Path(__file__).parent
-TOKENS = 48
 
 
 @dataclasses.dataclass
@@ -37,12 +36,14 @@ class Family:
     model: str
     sizes: dict
     dtype: torch.dtype = torch.float32  # of the weights in the file
+    tokens: int = 48  # three chunks of the Mamba2 families, whose public forward is chunked
     seed: int = 1
 
 
 EPS = 2.0**-17  # the same in fp32 and fp64
 COMMON = dict(vocab_size=64, hidden_size=32, num_attention_heads=4, num_key_value_heads=2)
 
+# The delta rules of public code go in chunks of 64 tokens.
 FAMILIES = {
     "inkling": Family("inkling", "InklingTextConfig", "InklingForCausalLM", dict(
         COMMON, rms_norm_eps=EPS,
@@ -77,7 +78,8 @@ FAMILIES = {
         num_experts=8, num_experts_per_tok=3, mlp_only_layers=[0],
         layer_types=["linear_attention", "full_attention"] * 2,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0,
-                         "partial_rotary_factor": 0.25}), torch.bfloat16),
+                         "partial_rotary_factor": 0.25}), torch.bfloat16,
+        tokens=80),
     "kimi-linear": Family("kimi_linear", "KimiLinearConfig", "KimiLinearForCausalLM", dict(
         COMMON | dict(num_key_value_heads=4), rms_norm_eps=EPS,
         num_hidden_layers=4, intermediate_size=48,
@@ -87,7 +89,8 @@ FAMILIES = {
         mlp_layer_types=["dense", "sparse", "sparse", "dense"], n_routed_experts=8,
         num_local_experts=8, num_experts_per_tok=2, moe_intermediate_size=16,
         routed_scaling_factor=2.5,
-        pad_token_id=0, bos_token_id=1, eos_token_id=2), torch.bfloat16),
+        pad_token_id=0, bos_token_id=1, eos_token_id=2), torch.bfloat16,
+        tokens=80),
     "falcon-h1": Family("falcon_h1", "FalconH1Config", "FalconH1ForCausalLM", dict(
         COMMON, rms_norm_eps=EPS,
         num_hidden_layers=2, intermediate_size=48, mamba_d_ssm=64, mamba_n_heads=8,
@@ -248,7 +251,7 @@ def make(name):
     randomise(model, family.dtype)
     weights = {key: value.detach().clone() for key, value in model.state_dict().items()}
     vocab = family.sizes.get("unpadded_vocab_size", family.sizes["vocab_size"])
-    tokens = torch.randint(0, vocab, (TOKENS,))
+    tokens = torch.randint(0, vocab, (family.tokens,))
     single = forward(build, weights, tokens)
     with everything_double():
         wide = {key: value.double() if value.is_floating_point() else value

@@ -53,6 +53,42 @@ TEST_CASE("checkpoint: keys that nobody knows, and values that change the arithm
                   "/shared_expert_sink: found false");
 }
 
+TEST_CASE("checkpoint: what each family can say and this decoder cannot do") {
+  require_refused("lfm2", "\"conv_bias\": false", "\"conv_bias\": true", "/conv_bias: found true");
+  require_refused("lfm2", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\"",
+                  "/rope_parameters: /rope_type: found \"yarn\"");
+  require_refused("qwen3-next", "\"attention_bias\": false", "\"attention_bias\": true",
+                  "/attention_bias: found true");
+  require_refused("qwen3-next", "\"norm_topk_prob\": true", "\"norm_topk_prob\": false",
+                  "/norm_topk_prob: found false");
+  require_refused("qwen3-next", "\"partial_rotary_factor\": 0.25",
+                  "\"partial_rotary_factor\": 0.375", "rotary_dim 6, expected 0 or a power of two");
+  require_refused("kimi-linear", "\"v_head_dim\": 16", "\"v_head_dim\": 8",
+                  "/v_head_dim: only values as long as keys");
+  require_refused("kimi-linear", "\"num_expert_group\": 1", "\"num_expert_group\": 2",
+                  "/num_expert_group: found 2");
+  require_refused("kimi-linear", "\"q_lora_rank\": null", "\"q_lora_rank\": 8",
+                  "/q_lora_rank: found 8");
+  require_refused("falcon-h1", "\"projectors_bias\": false", "\"projectors_bias\": true",
+                  "/projectors_bias: found true");
+  require_refused("falcon-h1", "\"mlp_multipliers\": [", "\"mlp_multipliers\": [1.0,",
+                  "/mlp_multipliers: found an array, expected 2 numbers");
+  require_refused("mamba2", "\"__float__\": \"Infinity\"", "\"__float__\": \"NaN\"",
+                  "/time_step_limit");
+  require_refused("mamba2", "\"num_heads\": 8", "\"num_heads\": 6", "no power of two");
+  require_refused("nemotron-h", "\"mlp\"", "\"swiglu\"", "\"swiglu\" is not supported");
+  require_refused("nemotron-h", "\"full_attention\"", "\"moe\"",
+                  "only an MLP behind a mixer is supported");
+  require_refused("nemotron-h", "\"relu2\"", "\"silu\"", "/mlp_hidden_act: found \"silu\"");
+}
+
+TEST_CASE("checkpoint: Mamba2 alone has no pages by which the cache could name prefixes") {
+  ModelSpec spec;
+  spec.checkpoint = LOCKSTEP_SOURCE_DIR "/tests/golden/mamba2";
+  const auto made = make_model(spec, 1, Tokens{16});
+  REQUIRE(made.error().message.find("no \"full\" layer") != std::string::npos);
+}
+
 TEST_CASE("checkpoint: sizes are compared with the tensors before anything is allocated") {
   require_refused("inkling", "\"hidden_size\": 32", "\"hidden_size\": 65536",
                   "expected BF16 [64, 65536]");

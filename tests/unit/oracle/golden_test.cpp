@@ -59,7 +59,7 @@ std::vector<double> reference_logits(const Golden& golden) {
 }
 
 std::vector<double> canonical_logits(const Golden& golden) {
-  model::Sandbox sandbox(*golden.model, Tokens{16}, Tokens{64});
+  model::Sandbox sandbox(*golden.model, Tokens{16}, Tokens{96});
   const std::vector<std::byte> bytes = sandbox.feed(golden.tokens);
   std::vector<float> logits(bytes.size() / sizeof(float));
   std::memcpy(logits.data(), bytes.data(), bytes.size());
@@ -96,6 +96,31 @@ TEST_CASE("golden: the fp64 reference and the canonical fp32 agree with public c
     }
     REQUIRE(reference < 1e-13);
     REQUIRE(canonical < 1e-5);
+  }
+}
+
+// Sequences of recurrent layers that branch off go back to a state that was kept, and on from it.
+TEST_CASE("golden: branches of recurrent models do not disturb each other") {
+  for (const char* family : {"qwen3-next", "falcon-h1"}) {
+    INFO(family);
+    const Golden golden = read_golden(family);
+    const std::vector<TokenId> trunk = model::random_tokens(*golden.model, 140, 61);
+    const std::vector<TokenId> tail = model::random_tokens(*golden.model, 20, 62);
+    Reference reference(*golden.model);
+    const auto at = [](Reference& from, std::span<const TokenId> tokens) {
+      const Tokens last{static_cast<std::int64_t>(tokens.size()) - 1};
+      const auto logits = from.logits(std::nullopt, tokens, last);
+      return std::vector<double>(logits.begin(), logits.end());
+    };
+    const std::vector<double> trunk_end = at(reference, trunk);
+    for (const std::size_t length : {1, 63, 64, 65, 100, 128, 139}) {
+      std::vector<TokenId> branch(trunk.begin(),
+                                  trunk.begin() + static_cast<std::ptrdiff_t>(length));
+      branch.insert(branch.end(), tail.begin(), tail.end());
+      Reference alone(*golden.model);
+      REQUIRE(at(reference, branch) == at(alone, branch));
+    }
+    REQUIRE(at(reference, trunk) == trunk_end);
   }
 }
 
