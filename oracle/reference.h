@@ -3,7 +3,8 @@
 // an error in the kernels shows (D3).
 //
 // What it verifies: the mathematics of the logits, to about 1e-9 in KL. What it does not: single
-// bits (the replica does), and errors in how weights are drawn or read, which both sides share.
+// bits (the replica does), and errors in how weights are drawn or read, which both sides share (the
+// goldens of public code see those that are read).
 //
 // Teacher-forced: it is given tokens. Sequences are memoised, so that every position of a prefix
 // that several requests share is computed once:

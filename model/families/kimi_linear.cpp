@@ -113,13 +113,48 @@ LayerWeights read_kimi_layer(TensorReader& tensors, const ModelConfig& config, L
   return layer;
 }
 
+// What released files say of the KDA layers, in an object of their own; layers count from 1.
+void read_kimi_linear_config(JsonFields& fields, std::int64_t count, ModelConfig& config) {
+  const Json* object = fields.value("linear_attn_config");
+  if (object == nullptr) return;
+  if (object->as<Json::Object>() == nullptr) {
+    return fields.refuse("linear_attn_config", "expected an object");
+  }
+  JsonFields nested(*object, fields.source() + ": /linear_attn_config");
+  DeltaShape& delta = config.shape.delta;
+  nested.number("num_heads", 1, kMaxWidth, delta.value_heads);
+  nested.number("head_dim", 1, kMaxHeadDim, delta.key_dim);
+  nested.number("short_conv_kernel_size", 2, kMaxConvWidth, config.conv_width);
+  std::vector<std::int64_t> full;
+  std::vector<std::int64_t> kda;
+  nested.numbers("full_attn_layers", 1, count, full);
+  nested.numbers("kda_layers", 1, count, kda);
+  if (const Result<void> good = nested.finish(); !good) return fields.fail(good.error());
+  if (!config.layers.empty()) return;  // layer_types says it
+  for (std::int64_t layer = 1; layer <= count; ++layer) {
+    const bool is_full = std::ranges::count(full, layer) > 0;
+    if (is_full == (std::ranges::count(kda, layer) > 0)) {
+      return fields.refuse("linear_attn_config",
+                           "layer " + std::to_string(layer) + " must be in one of the two lists");
+    }
+    config.layers.push_back(is_full ? Mixer::full : Mixer::kda);
+  }
+}
+
 void read_kimi_layer_kinds(JsonFields& fields, ModelConfig& config) {
   constexpr LayerName kNames[] = {{"linear_attention", Mixer::kda},
                                   {"full_attention", Mixer::full}};
   std::int64_t count = 0;
   config.layers = read_layers(fields, "layer_types", kNames, count);
+  read_kimi_linear_config(fields, count, config);
   std::vector<std::string> mlps;
+  std::int64_t dense = 1;
   fields.texts("mlp_layer_types", mlps);
+  fields.number("first_k_dense_replace", 0, static_cast<std::int64_t>(kMaxLayers), dense);
+  fields.only("moe_layer_freq", 1);
+  for (std::int64_t i = 0; mlps.size() < config.layers.size() && i < count; ++i) {
+    mlps.emplace_back(i < dense ? "dense" : "sparse");
+  }
   for (const std::string& kind : mlps) {
     if (kind != "dense" && kind != "sparse") fields.refuse("mlp_layer_types", "found " + kind);
     config.mlps.push_back(kind == "dense" ? Mlp::dense : Mlp::experts);
@@ -175,13 +210,13 @@ Result<void> read_kimi_linear(JsonFields& fields, TensorReader& tensors, Checkpo
   bool tied = false;
   read_common(fields, config);
   read_latent_shape(fields, shape);
+  config.conv_width = 4;
   read_kimi_layer_kinds(fields, config);
   read_kimi_expert_shape(fields, shape.experts, scale);
   fields.number("linear_num_heads", 1, kMaxWidth, delta.value_heads);
   fields.number("linear_head_dim", 1, kMaxHeadDim, delta.key_dim);
   delta.key_heads = delta.value_heads;
   delta.value_dim = delta.rank = delta.key_dim;
-  config.conv_width = 4;
   fields.number("linear_conv_kernel_dim", 2, kMaxConvWidth, config.conv_width);
   fields.real("rms_norm_eps", 1e-12, 1, shape.norm_eps);
   fields.boolean("tie_word_embeddings", tied);

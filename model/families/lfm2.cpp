@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/families/families.h"
 
 namespace lockstep::model {
@@ -25,11 +27,24 @@ LayerWeights read_lfm2_layer(TensorReader& tensors, const ModelConfig& config, L
   return layer;
 }
 
+// layer_types, or the indices of the layers with attention.
+void read_lfm2_layers(JsonFields& fields, ModelConfig& config) {
+  constexpr LayerName kNames[] = {{"conv", Mixer::shortconv}, {"full_attention", Mixer::full}};
+  std::int64_t count = 0;
+  config.layers = read_layers(fields, "layer_types", kNames, count);
+  std::vector<std::int64_t> full;
+  fields.numbers("full_attn_idxs", 0, static_cast<std::int64_t>(kMaxLayers), full);
+  for (std::int64_t i = 0; config.layers.size() < static_cast<std::size_t>(count); ++i) {
+    config.layers.push_back(std::ranges::count(full, i) > 0 ? Mixer::full : Mixer::shortconv);
+  }
+}
+
 // The MLP's width that config.json means: two thirds, times a factor, rounded up.
 void adjust_width(JsonFields& fields, DecoderShape& shape) {
   bool adjust = true;
   float factor = 1;
   std::int64_t multiple = 256;
+  fields.number("block_ff_dim", 1, kMaxWidth, shape.intermediate);
   fields.boolean("block_auto_adjust_ff_dim", adjust);
   fields.real("block_ffn_dim_multiplier", 0, 1e3, factor);
   fields.number("block_multiple_of", 1, kMaxWidth, multiple);
@@ -42,21 +57,18 @@ void adjust_width(JsonFields& fields, DecoderShape& shape) {
 }  // namespace
 
 Result<void> read_lfm2(JsonFields& fields, TensorReader& tensors, Checkpoint& checkpoint) {
-  constexpr LayerName kNames[] = {{"conv", Mixer::shortconv}, {"full_attention", Mixer::full}};
   ModelConfig& config = checkpoint.config;
   DecoderShape& shape = config.shape;
-  std::int64_t count = 0;
   bool tied = true;
   read_common(fields, config);
   adjust_width(fields, shape);
-  config.layers = read_layers(fields, "layer_types", kNames, count);
+  read_lfm2_layers(fields, config);
   read_rope(fields, 1, shape);
   fields.number("conv_L_cache", 2, kMaxConvWidth, config.conv_width);
   fields.real("norm_eps", 1e-12, 1, shape.norm_eps);
   fields.boolean("tie_word_embeddings", tied);
   fields.boolean("tie_embedding", tied);
   fields.only("conv_bias", false);
-  fields.only("full_attn_idxs", nullptr);
   shape.embedding_norm = shape.convolutions = false;
   shape.root_scale = true;
   config.window = config.state_chunk = Tokens{1};

@@ -17,17 +17,22 @@ struct Blocks {
 Blocks read_nemotron_blocks(JsonFields& fields, ModelConfig& config) {
   struct Name {
     std::string_view name;
+    std::string_view letter;  // in hybrid_override_pattern
     Block block;
   };
-  constexpr Name kNames[] = {{"linear_attention", Block::mamba2},
-                             {"full_attention", Block::attention},
-                             {"mlp", Block::mlp},
-                             {"moe", Block::experts}};
+  constexpr Name kNames[] = {{"linear_attention", "M", Block::mamba2},
+                             {"full_attention", "*", Block::attention},
+                             {"mlp", "-", Block::mlp},
+                             {"moe", "E", Block::experts}};
   std::vector<std::string> types;
+  std::string pattern;
   fields.texts("layers_block_type", types);
+  fields.text("hybrid_override_pattern", pattern);
+  const bool letters = types.empty();
+  for (std::size_t i = 0; letters && i < pattern.size(); ++i) types.push_back(pattern.substr(i, 1));
   Blocks read;
   for (const std::string& type : types) {
-    const Name* known = std::ranges::find(kNames, type, &Name::name);
+    const Name* known = std::ranges::find(kNames, type, letters ? &Name::letter : &Name::name);
     if (known == std::end(kNames)) {
       fields.refuse("layers_block_type", "\"" + type + "\" is not supported");
       return {};

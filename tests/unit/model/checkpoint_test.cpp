@@ -82,6 +82,45 @@ TEST_CASE("checkpoint: what each family can say and this decoder cannot do") {
   require_refused("nemotron-h", "\"relu2\"", "\"silu\"", "/mlp_hidden_act: found \"silu\"");
 }
 
+// `config` without the member of that key, which is a list of words.
+std::string without_list(std::string config, const std::string& key) {
+  const std::size_t start = config.find("\"" + key + "\": [");
+  REQUIRE(start != std::string::npos);
+  return config.erase(start, config.find("],", start) + 2 - start);
+}
+
+// Released files say some things in other words than transformers' newest version writes.
+TEST_CASE("checkpoint: older spellings of the layers mean the same model") {
+  struct Spelling {
+    const char* family;
+    std::vector<const char*> removed;
+    std::string added;
+  };
+  const std::vector<Spelling> spellings = {
+      {"lfm2", {"layer_types"}, R"("full_attn_idxs": [1, 3], )"},
+      {"qwen3-next", {"layer_types"}, R"("full_attention_interval": 2, )"},
+      {"nemotron-h", {"layers_block_type"}, R"("hybrid_override_pattern": "M-*ME", )"},
+      {"kimi-linear",
+       {"layer_types"},
+       R"("linear_attn_config": {"full_attn_layers": [4], "kda_layers": [1, 2, 3], "num_heads": 4,
+           "head_dim": 8, "short_conv_kernel_size": 4}, )"},
+  };
+  for (const Spelling& spelling : spellings) {
+    std::string config = file_of(spelling.family, "config.json");
+    for (const char* key : spelling.removed) config = without_list(config, key);
+    const std::size_t null = config.find("\"full_attn_idxs\": null,");
+    if (null != std::string::npos) config.erase(null, 23);
+    config.insert(config.find('{') + 1, spelling.added);
+    const std::string tensors = file_of(spelling.family, "model.safetensors");
+    const Result<Checkpoint> found = parse_checkpoint(config, tensors, "tiny");
+    INFO(spelling.family << ": " << (found ? "" : found.error().message));
+    REQUIRE(found.ok());
+    const Result<Checkpoint> expected =
+        parse_checkpoint(file_of(spelling.family, "config.json"), tensors, "tiny");
+    REQUIRE(describe(found->config) == describe(expected->config));
+  }
+}
+
 TEST_CASE("checkpoint: Mamba2 alone has no pages by which the cache could name prefixes") {
   ModelSpec spec;
   spec.checkpoint = LOCKSTEP_SOURCE_DIR "/tests/golden/mamba2";
