@@ -95,7 +95,7 @@ TEST_CASE("golden: the fp64 reference and the canonical fp32 agree with public c
                   << theirs);
     }
     REQUIRE(reference < 1e-13);
-    REQUIRE(canonical < 1e-5);
+    REQUIRE(canonical < std::min(1e-5, 4 * theirs));
   }
 }
 
