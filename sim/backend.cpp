@@ -32,13 +32,14 @@ std::optional<BackendKind> find_backend(std::string_view name) {
 Result<std::vector<std::unique_ptr<Accelerator>>> make_accelerators(const Backend& backend,
                                                                     std::int64_t ranks) {
   std::vector<std::unique_ptr<Accelerator>> accelerators;
-  const auto memory =
-      backend.kind == BackendKind::emulated ? std::make_shared<GuardedMemory>() : nullptr;
+  const auto device = backend.kind == BackendKind::emulated
+                          ? std::make_shared<GuardedDevice>(backend.free_running)
+                          : nullptr;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     if (backend.kind == BackendKind::host) {
       accelerators.push_back(std::make_unique<HostAccelerator>());
     } else if (backend.kind == BackendKind::emulated) {
-      accelerators.push_back(std::make_unique<GuardedAccelerator>(memory));
+      accelerators.push_back(std::make_unique<GuardedAccelerator>(device));
     } else {
       auto made = make_cuda_accelerator();
       if (!made) return made.error();

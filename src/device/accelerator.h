@@ -30,6 +30,7 @@ struct KernelCall {
   std::string_view name;
   const void* entry = nullptr;   // the kernel's entry on the device; null where it was not compiled
   const void* kernel = nullptr;  // its parameters, copied by launch()
+  std::size_t kernel_bytes = 0;
   void (*emulate)(const void* kernel, std::int64_t unit) = nullptr;  // one unit, on the host
   std::int64_t units = 0;
 };
@@ -76,7 +77,7 @@ class Accelerator {
 
   virtual std::shared_ptr<StreamMark> record(StreamKind stream) = 0;
   // The stream's later work runs behind the mark, which may be another accelerator's of this kind.
-  virtual void wait(StreamKind stream, const StreamMark& mark) = 0;
+  virtual void wait(StreamKind stream, const std::shared_ptr<StreamMark>& mark) = 0;
   virtual bool reached(const StreamMark& mark) = 0;
   // Until all streams have done everything.
   virtual void synchronize() = 0;

@@ -63,7 +63,7 @@ bool FreeRunningDevice::launch_from(StreamKind kind) {
     if (const auto* waiting = std::get_if<Wait>(&held.front())) {
       const DeviceEvent::State& state = *waiting->event.state();
       if (!state.reached && state.mark == nullptr) break;
-      if (!state.reached) accelerator_.wait(kind, *state.mark);
+      if (!state.reached) accelerator_.wait(kind, state.mark);
       held.pop();
     } else if (std::holds_alternative<Op>(held.front())) {
       // Out of the queue first: the report may enqueue.

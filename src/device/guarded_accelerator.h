@@ -6,24 +6,33 @@
 //   arena_   | buffer | scratch | ...            |   no access, but while a call is at work
 //   mirror_  | what host_view() was asked for    |   the same places, for the host to read
 //
-// Not shown: that work on streams overlaps, and that host memory is read later than the call.
+// Streams run at once, or, deferred, as late as a GPU may run them: what is handed to a stream
+// waits there until somebody asks for a mark or synchronizes, and then streams take turns in a
+// drawn order that only marks restrict. Whoever relies on an order that no event gives reads old
+// bytes.
+//
+// Not shown: that two operations really overlap.
 #pragma once
 
+#include <array>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "core/random.h"
 #include "device/host_accelerator.h"
 
 namespace lockstep {
 
-// The memory of one device, which the accelerators of several ranks may share.
-class GuardedMemory {
+// The memory and the streams of one device, which the accelerators of several ranks share.
+class GuardedDevice {
  public:
-  GuardedMemory();
-  ~GuardedMemory();
-  GuardedMemory(const GuardedMemory&) = delete;
-  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  explicit GuardedDevice(bool deferred);
+  ~GuardedDevice();
+  GuardedDevice(const GuardedDevice&) = delete;
+  GuardedDevice& operator=(const GuardedDevice&) = delete;
 
   std::span<std::byte> allocate(std::size_t size);
   // Memory of that size, used before if there is some.
@@ -31,30 +40,42 @@ class GuardedMemory {
   void give_back(std::span<std::byte> bytes);
   std::span<const std::byte> view(std::span<const std::byte> device);
 
-  // Opens the used part as long as it lives.
-  class Access {
-   public:
-    explicit Access(const GuardedMemory& memory);
-    ~Access();
-    Access(const Access&) = delete;
-    Access& operator=(const Access&) = delete;
-
-   private:
-    const GuardedMemory& memory_;
+  struct Mark : StreamMark {
+    bool reached = false;
   };
+  // A new stream, by number.
+  std::size_t add_stream();
+  // Runs at once, or later; device memory is open meanwhile.
+  void run(std::size_t stream, std::function<void()> action);
+  void wait(std::size_t stream, std::shared_ptr<const Mark> mark);
+  // One step of one stream that can go on; false if none can.
+  bool step();
+  // Until the streams of all accelerators are empty or held.
+  void drain();
+  // A few steps, as many as are drawn.
+  void let_run();
 
  private:
+  struct Entry {
+    std::function<void()> action;           // null: waits for
+    std::shared_ptr<const Mark> mark = {};  // this
+  };
+  class Access;
+  void perform(const std::function<void()>& action);
+
+  bool deferred_;
   std::byte* arena_ = nullptr;
   std::byte* mirror_ = nullptr;
   std::size_t used_ = 0;
   std::map<std::size_t, std::vector<std::span<std::byte>>> free_;  // by size
+  std::vector<std::deque<Entry>> streams_;
+  SplitMix64 random_{1};
 };
 
 class GuardedAccelerator final : public HostAccelerator {
  public:
   explicit GuardedAccelerator(
-      std::shared_ptr<GuardedMemory> memory = std::make_shared<GuardedMemory>())
-      : memory_(std::move(memory)) {}
+      std::shared_ptr<GuardedDevice> device = std::make_shared<GuardedDevice>(false));
 
   std::string_view name() const override { return "emulated"; }
   bool shares_host_memory() const override { return false; }
@@ -67,11 +88,15 @@ class GuardedAccelerator final : public HostAccelerator {
   void fill(StreamKind stream, std::span<const std::span<std::byte>> targets,
             std::uint32_t word) override;
   void launch(StreamKind stream, const KernelCall& call) override;
+  std::shared_ptr<StreamMark> record(StreamKind stream) override;
+  void wait(StreamKind stream, const std::shared_ptr<StreamMark>& mark) override;
+  bool reached(const StreamMark& mark) override;
+  void synchronize() override { device_->drain(); }
   std::span<const std::byte> host_view(std::span<const std::byte> device) override;
 
  private:
-  using Access = GuardedMemory::Access;
-  std::shared_ptr<GuardedMemory> memory_;
+  std::shared_ptr<GuardedDevice> device_;
+  std::array<std::size_t, kStreamCount> streams_{};  // their numbers
 };
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ class HostAccelerator : public Accelerator {
             std::uint32_t word) override;
   void launch(StreamKind stream, const KernelCall& call) override;
   std::shared_ptr<StreamMark> record(StreamKind stream) override;
-  void wait(StreamKind, const StreamMark&) override {}
+  void wait(StreamKind, const std::shared_ptr<StreamMark>&) override {}
   bool reached(const StreamMark&) override { return true; }
   void synchronize() override {}
   std::span<const std::byte> host_view(std::span<const std::byte> device) override {

@@ -37,8 +37,8 @@ template <class Kernel>
 void launch(Accelerator& accelerator, StreamKind stream, const Kernel& kernel, std::int64_t units) {
   static_assert(std::is_trivially_copyable_v<Kernel>);
   if (units == 0) return;
-  accelerator.launch(
-      stream, {Kernel::kName, cuda_entry<Kernel>(), &kernel, &emulate_kernel<Kernel>, units});
+  accelerator.launch(stream, {Kernel::kName, cuda_entry<Kernel>(), &kernel, sizeof kernel,
+                              &emulate_kernel<Kernel>, units});
 }
 
 }  // namespace lockstep

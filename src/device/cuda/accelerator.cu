@@ -92,7 +92,7 @@ class CudaAccelerator final : public Accelerator {
             std::uint32_t word) override;
   void launch(StreamKind stream, const KernelCall& call) override;
   std::shared_ptr<StreamMark> record(StreamKind stream) override;
-  void wait(StreamKind stream, const StreamMark& mark) override;
+  void wait(StreamKind stream, const std::shared_ptr<StreamMark>& mark) override;
   bool reached(const StreamMark& mark) override;
   void synchronize() override;
   std::span<const std::byte> host_view(std::span<const std::byte> device) override;
@@ -300,8 +300,8 @@ std::shared_ptr<StreamMark> CudaAccelerator::record(StreamKind stream) {
   return mark;
 }
 
-void CudaAccelerator::wait(StreamKind stream, const StreamMark& mark) {
-  must(cudaStreamWaitEvent(at(stream), static_cast<const CudaMark&>(mark).event(), 0),
+void CudaAccelerator::wait(StreamKind stream, const std::shared_ptr<StreamMark>& mark) {
+  must(cudaStreamWaitEvent(at(stream), static_cast<const CudaMark&>(*mark).event(), 0),
        "cudaStreamWaitEvent");
 }
 
