@@ -141,6 +141,7 @@ struct NormKernel {
   static constexpr std::string_view kName = "norm";
   const float* x;
   const float* weight;
+  Index weight_stride;  // from the weights of one head to the next; 0: all have the same
   Index heads;
   Index width;
   float eps;
@@ -149,7 +150,7 @@ struct NormKernel {
   DeviceRows target;
 
   LOCKSTEP_HD void run(const Warp& warp, Index unit) const {
-    norm_row(warp, x + unit * width, weight, width, eps, divisor,
+    norm_row(warp, x + unit * width, weight + unit % heads * weight_stride, width, eps, divisor,
              target.at(start + unit / heads) + unit % heads * width);
   }
 };
@@ -198,6 +199,7 @@ template <Index kRows>
 struct ProjectKernel {
   static constexpr std::string_view kName = "project";
   const float* x;
+  Index x_stride;  // from one row to the next
   Index rows;
   Index inputs;
   const float* weights;
@@ -211,13 +213,13 @@ struct ProjectKernel {
     const Index first_row = unit / column_tiles * kRows;
     const Index first_column = unit % column_tiles * kColumnsPerWarp;
     const bool aligned = outputs % 4 == 0 && is_aligned16(weights) && is_aligned16(y);
-    const bool by_four = aligned && inputs % 4 == 0 && is_aligned16(x);
+    const bool by_four = aligned && inputs % 4 == 0 && x_stride % 4 == 0 && is_aligned16(x);
     warp.each([&](int lane) {
       const Index column = first_column + lane * kColumnsPerLane;
       if (column >= outputs) return;
       const float* own[kRows];  // rows beyond the last are computed and not stored
       for (Index r = 0; r < kRows; ++r) {
-        own[r] = x + (first_row + r < rows ? first_row + r : rows - 1) * inputs;
+        own[r] = x + (first_row + r < rows ? first_row + r : rows - 1) * x_stride;
       }
       ColumnSums<kRows> sums;
       if (by_four) {
@@ -360,7 +362,8 @@ struct ConvolveKernel {
 struct SaveStateKernel {
   static constexpr std::string_view kName = "save.state";
   struct Part {
-    const float* inputs = nullptr;  // [tokens of the segment][channels]
+    const float* inputs = nullptr;  // [tokens of the segment][stride]
+    Index stride = 0;
     Index channels = 0;
     Index offset = 0;  // of its rows in the layer's part of a slot, in floats
   };
@@ -394,7 +397,7 @@ struct SaveStateKernel {
       for (Index row = 0; row < history; ++row) {
         const Index at = tokens + row;  // counted over state and inputs
         const float value = at < history ? source[part.offset + at * part.channels + channel]
-                                         : part.inputs[(at - history) * part.channels + channel];
+                                         : part.inputs[(at - history) * part.stride + channel];
         target[part.offset + row * part.channels + channel] = value;
       }
     });
@@ -674,6 +677,66 @@ struct SumTreeKernel {
         }
       }
       y[i] = level[0];
+    });
+  }
+};
+
+// Turns the pairs (x[i], x[half + i]) of each head by its token's angles. Unit: 32 pairs.
+struct RotateKernel {
+  static constexpr std::string_view kName = "rotate";
+  float* x;  // [tokens][heads][dim]
+  Index tokens;
+  Index heads;
+  Index dim;
+  Index half;
+  const float* turns;  // [tokens][cosines, then sines][half]
+
+  Index units() const { return tiles(tokens * heads * half, kWarpLanes); }
+
+  LOCKSTEP_HD void run(const Warp& warp, Index unit) const {
+    warp.each([&](int lane) {
+      const Index i = unit * kWarpLanes + lane;
+      if (i >= tokens * heads * half) return;
+      const Index row = i / half;  // token and head
+      const float* turn = turns + row / heads * 2 * half + i % half;
+      kernels::rotate_pair(turn[0], turn[half], x[row * dim + i % half],
+                           x[row * dim + half + i % half]);
+    });
+  }
+};
+
+// Rows of tokens into pages. Unit: 32 elements.
+struct PlaceKernel {
+  static constexpr std::string_view kName = "place";
+  const float* rows;  // [tokens][width]
+  Index tokens;
+  Index start;  // position of the first token
+  DeviceRows target;
+
+  Index units() const { return tiles(tokens * target.width, kWarpLanes); }
+
+  LOCKSTEP_HD void run(const Warp& warp, Index unit) const {
+    warp.each([&](int lane) {
+      const Index i = unit * kWarpLanes + lane;
+      if (i >= tokens * target.width) return;
+      target.at(start + i / target.width)[i % target.width] = rows[i];
+    });
+  }
+};
+
+// y = max(x, 0)^2. Unit: 32 elements.
+struct SquaredReluKernel {
+  static constexpr std::string_view kName = "squared.relu";
+  const float* x;
+  Index count;
+  float* y;
+
+  Index units() const { return tiles(count, kWarpLanes); }
+
+  LOCKSTEP_HD void run(const Warp& warp, Index unit) const {
+    warp.each([&](int lane) {
+      const Index i = unit * kWarpLanes + lane;
+      if (i < count) kernels::squared_relu(x + i, 1, y + i);
     });
   }
 };

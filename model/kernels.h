@@ -207,13 +207,17 @@ LOCKSTEP_HD void gate_outputs(const float* gate, Index count, float* y) {
   for (Index i = 0; i < count; ++i) y[i] *= detmath::sigmoid(gate[i]);
 }
 
+LOCKSTEP_HD void rotate_pair(float cosine, float sine, float& x, float& y) {
+  const float first = x;
+  const float second = y;
+  x = detmath::fma(first, cosine, -(second * sine));
+  y = detmath::fma(second, cosine, first * sine);
+}
+
 // Turns the pairs (x[i], x[half + i]) by the angles with these cosines and sines.
 LOCKSTEP_HD void rotate(const float* cosines, const float* sines, Index half, float* x) {
   for (Index i = 0; i < half; ++i) {
-    const float first = x[i];
-    const float second = x[half + i];
-    x[i] = detmath::fma(first, cosines[i], -(second * sines[i]));
-    x[half + i] = detmath::fma(second, cosines[i], first * sines[i]);
+    rotate_pair(cosines[i], sines[i], x[i], x[half + i]);
   }
 }
 

@@ -73,16 +73,20 @@ Rope::Rope(std::int64_t rotary_dim, float theta) {
   for (std::int64_t i = 0; i < rotary_dim / 2; ++i, step *= factor) steps_.push_back(step);
 }
 
-void Rope::rotate(std::int64_t position, std::int64_t heads, std::int64_t head_dim,
-                  float* rows) const {
-  const auto half = static_cast<std::int64_t>(steps_.size());
-  std::vector<float> cosines(steps_.size());
-  std::vector<float> sines(steps_.size());
+void Rope::turns(std::int64_t position, float* cosines, float* sines) const {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const SineCosine turn = sine_cosine(static_cast<double>(position) * steps_[i]);
     cosines[i] = static_cast<float>(turn.cosine);
     sines[i] = static_cast<float>(turn.sine);
   }
+}
+
+void Rope::rotate(std::int64_t position, std::int64_t heads, std::int64_t head_dim,
+                  float* rows) const {
+  const auto half = static_cast<std::int64_t>(steps_.size());
+  std::vector<float> cosines(steps_.size());
+  std::vector<float> sines(steps_.size());
+  turns(position, cosines.data(), sines.data());
   for (std::int64_t head = 0; head < heads; ++head) {
     kernels::rotate(cosines.data(), sines.data(), half, rows + head * head_dim);
   }

@@ -24,6 +24,10 @@ class Rope {
   // REQUIRES: rotary_dim is a power of two from 2 on, theta > 0.
   Rope(std::int64_t rotary_dim, float theta);
 
+  // Pairs of a head; and their cosines and sines at a position, so many each.
+  std::int64_t pairs() const { return static_cast<std::int64_t>(steps_.size()); }
+  void turns(std::int64_t position, float* cosines, float* sines) const;
+
   // Turns `heads` heads of `head_dim` elements of the token at `position`.
   void rotate(std::int64_t position, std::int64_t heads, std::int64_t head_dim, float* rows) const;
 

@@ -2,6 +2,7 @@
 #include "device/cuda/launch.cuh"
 #include "model/decoder_kernels.h"
 #include "model/fingerprint_kernels.h"
+#include "model/recurrent_kernels.h"
 
 namespace lockstep {
 
@@ -18,6 +19,26 @@ LOCKSTEP_CUDA_ENTRY(model::AccumulateKernel);
 LOCKSTEP_CUDA_ENTRY(model::GateKernel);
 LOCKSTEP_CUDA_ENTRY(model::SumTreeKernel);
 LOCKSTEP_CUDA_ENTRY(model::NextTokenKernel);
+LOCKSTEP_CUDA_ENTRY(model::RotateKernel);
+LOCKSTEP_CUDA_ENTRY(model::PlaceKernel);
+LOCKSTEP_CUDA_ENTRY(model::SquaredReluKernel);
+LOCKSTEP_CUDA_ENTRY(model::ConvolvePlainKernel);
+LOCKSTEP_CUDA_ENTRY(model::MultiplyKernel);
+LOCKSTEP_CUDA_ENTRY(model::AddKernel);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2PrepareKernel);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2Kernel<2>);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2Kernel<4>);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2Kernel<8>);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2Kernel<16>);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2Kernel<32>);
+LOCKSTEP_CUDA_ENTRY(model::Mamba2Kernel<64>);
+LOCKSTEP_CUDA_ENTRY(model::DeltaPrepareKernel);
+LOCKSTEP_CUDA_ENTRY(model::DeltaKernel<2>);
+LOCKSTEP_CUDA_ENTRY(model::DeltaKernel<4>);
+LOCKSTEP_CUDA_ENTRY(model::DeltaKernel<8>);
+LOCKSTEP_CUDA_ENTRY(model::DeltaKernel<16>);
+LOCKSTEP_CUDA_ENTRY(model::DeltaKernel<32>);
+LOCKSTEP_CUDA_ENTRY(model::DeltaKernel<64>);
 LOCKSTEP_CUDA_ENTRY(model::FingerprintEmbedKernel);
 LOCKSTEP_CUDA_ENTRY(model::FingerprintAttendKernel);
 LOCKSTEP_CUDA_ENTRY(model::FingerprintRecurKernel);

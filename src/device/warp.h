@@ -55,6 +55,21 @@ class Warp {
     return result;
   }
 
+  // Of each four neighbouring lanes (l0 + l2) + (l1 + l3), in all four.
+  LOCKSTEP_HD Lanes<float> quad_sum(const Lanes<float>& from) const {
+    Lanes<float> result;
+#if defined(__CUDA_ARCH__)
+    const float half = from.value + __shfl_xor_sync(0xffffffffu, from.value, 2);
+    result.value = half + __shfl_xor_sync(0xffffffffu, half, 1);
+#else
+    for (int lane = 0; lane < kWarpLanes; ++lane) {
+      const int quad = lane / 4 * 4;
+      result[lane] = (from[quad] + from[quad + 2]) + (from[quad + 1] + from[quad + 3]);
+    }
+#endif
+    return result;
+  }
+
   // What lane 0 has, for every lane.
   template <class T>
   LOCKSTEP_HD T first(const Lanes<T>& from) const {

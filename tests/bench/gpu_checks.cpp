@@ -121,7 +121,7 @@ std::int64_t norm_mismatches(Accelerator& accelerator, SplitMix64& random, Index
   model::DeviceRows target;
   target.base = out.get();
   target.width = width;
-  const model::NormKernel kernel{in.get(), scale.get(), 1, width, 1e-6f, 1.0f, 0, target};
+  const model::NormKernel kernel{in.get(), scale.get(), 0, 1, width, 1e-6f, 1.0f, 0, target};
   launch(accelerator, StreamKind::compute, kernel, rows);
   return differing(expected, out.read());
 }
@@ -141,8 +141,8 @@ std::int64_t project_mismatches(Accelerator& accelerator, SplitMix64& random, In
   const DeviceFloats in(accelerator, x);
   const DeviceFloats matrix(accelerator, weights);
   const DeviceFloats out(accelerator, expected.size());
-  start(accelerator,
-        model::ProjectKernel<kRows>{in.get(), rows, inputs, matrix.get(), outputs, out.get()});
+  start(accelerator, model::ProjectKernel<kRows>{in.get(), inputs, rows, inputs, matrix.get(),
+                                                 outputs, out.get()});
   return differing(expected, out.read());
 }
 

@@ -9,7 +9,7 @@ inline constexpr int kWarpsPerBlock = 8;
 inline constexpr int kThreadsPerBlock = kWarpsPerBlock * kWarpLanes;
 
 template <class Kernel>
-__global__ void __launch_bounds__(kThreadsPerBlock)
+__global__ void __launch_bounds__(kThreadsPerBlock, 1)
     run_kernel(const __grid_constant__ Kernel kernel, const std::int64_t units) {
   // Whole warps leave together: what is left may use shuffles of all 32 lanes.
   const std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * kWarpsPerBlock +

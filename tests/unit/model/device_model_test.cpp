@@ -1,6 +1,7 @@
 // Models whose forwards are kernels against their host versions, bit for bit, with the kernels run
 // on the host. The kernels' units run from the last to the first.
 #include <array>
+#include <cstring>
 #include <deque>
 
 #include "catch.h"
@@ -40,13 +41,19 @@ void require_equal_rows(Sandbox& host, Sandbox& device) {
   REQUIRE(std::ranges::equal(device.slot(Sandbox::kSnapshot), host.slot(Sandbox::kSnapshot)));
 }
 
+// Logits that are numbers and not all the same, or equal bits would say little.
+void require_sound(const std::vector<std::byte>& outputs) {
+  std::vector<float> logits(outputs.size() / sizeof(float));
+  std::memcpy(logits.data(), outputs.data(), outputs.size());
+  const auto finite = [](float logit) { return logit - logit == 0.0f; };
+  REQUIRE(std::ranges::all_of(logits, finite));
+  REQUIRE(*std::ranges::max_element(logits) > *std::ranges::min_element(logits) + 0.01f);
+}
+
 // Forwards of these sizes with a snapshot in each that is long enough, window pages released on the
 // way.
-void compare(const ModelSpec& spec, Tokens page, std::size_t stride, bool descending,
-             const std::vector<std::size_t>& sizes) {
-  Backwards accelerator;
-  const std::unique_ptr<Model> host = must_make(spec, 7, page);
-  const std::unique_ptr<Model> device = on_device(spec, page, {}, accelerator);
+void compare(const Model* host, const Model* device, Tokens page, std::size_t stride,
+             bool descending, const std::vector<std::size_t>& sizes) {
   REQUIRE(device->fingerprint() == host->fingerprint());
   std::size_t total = 0;
   for (const std::size_t size : sizes) total += size;
@@ -62,7 +69,9 @@ void compare(const ModelSpec& spec, Tokens page, std::size_t stride, bool descen
         {{expected.length() + Tokens{static_cast<std::int64_t>(size) / 2}, Sandbox::kSnapshot}}};
     const bool takes = size > 1 && host->geometry().has_mamba;
     const std::span<const SnapshotView> snapshots(snapshot.data(), takes ? 1 : 0);
-    REQUIRE(found.feed(some, snapshots) == expected.feed(some, snapshots));
+    const std::vector<std::byte> outputs = expected.feed(some, snapshots);
+    REQUIRE(found.feed(some, snapshots) == outputs);
+    if (host->has_logits()) require_sound(outputs);
     at += size;
     if (host->geometry().has_swa) {
       expected.release_window(expected.length());
@@ -70,7 +79,82 @@ void compare(const ModelSpec& spec, Tokens page, std::size_t stride, bool descen
     }
   }
   require_equal_rows(expected, found);
+}
+
+void compare(const ModelSpec& spec, Tokens page, std::size_t stride, bool descending,
+             const std::vector<std::size_t>& sizes) {
+  Backwards accelerator;
+  const std::unique_ptr<Model> host = must_make(spec, 7, page);
+  const std::unique_ptr<Model> device = on_device(spec, page, {}, accelerator);
+  compare(host.get(), device.get(), page, stride, descending, sizes);
   REQUIRE(accelerator.launches > 0);
+}
+
+std::vector<float> draw(std::int64_t count, std::int64_t inputs, SplitMix64& random) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  const float range = detmath::rsqrt(static_cast<float>(inputs));
+  for (float& value : values) {
+    const auto centered = static_cast<std::int64_t>(random.below(1u << 24)) - (1 << 23);
+    value = static_cast<float>(centered) * 0x1p-23f * range;
+  }
+  return values;
+}
+
+// Weights of every part that the shape has.
+Weights weights_of(const ModelConfig& config) {
+  Weights weights = draw_weights(config, 7);
+  const DecoderShape& shape = config.shape;
+  SplitMix64 random(9);
+  for (std::uint32_t i = 0; i < config.layers.size(); ++i) {
+    LayerWeights& layer = weights.layers[i];
+    if (!shape.convolutions) {
+      for (auto* conv :
+           {&layer.key_conv, &layer.value_conv, &layer.attention_conv, &layer.mlp_conv}) {
+        conv->clear();
+      }
+    }
+    if (shape.output_gate) {
+      layer.gate = draw(shape.hidden * shape.query_width(), shape.hidden, random);
+    }
+    const std::optional<Mixer> mixer = config.recurrent(LayerId{i});
+    if (!mixer) continue;
+    const RecurrentSizes sizes = recurrent_sizes(shape, *mixer);
+    const bool ssm = *mixer == Mixer::mamba2;
+    const std::int64_t heads = ssm ? shape.mamba2.heads : shape.delta.value_heads;
+    const bool kda = *mixer == Mixer::kda;
+    RecurrentWeights& own = layer.recurrent;
+    own.in = draw(shape.hidden * sizes.projected, shape.hidden, random);
+    own.conv = draw(config.conv_width * sizes.conv_channels, config.conv_width, random);
+    if (ssm && shape.mamba2.conv_bias) own.conv_bias = draw(sizes.conv_channels, 4, random);
+    own.a_log = draw(heads, 1, random);
+    own.dt_bias = draw(kda ? heads * shape.delta.key_dim : heads, 1, random);
+    own.skip = draw(heads, 1, random);
+    own.decay = draw(shape.delta.rank * heads * shape.delta.key_dim, 4, random);
+    own.gate = draw(shape.delta.rank * sizes.output, 4, random);
+    own.norm = draw(ssm ? sizes.output : shape.delta.value_dim, 1, random);
+    own.out = draw(sizes.output * shape.hidden, sizes.output, random);
+  }
+  return weights;
+}
+
+void compare(const ModelConfig& config) {
+  Backwards accelerator;
+  REQUIRE(check_config(config).ok());
+  REQUIRE(check_device_kernels(config).ok());
+  const Decoder host(config, weights_of(config), "7");
+  const DeviceDecoder device(config, weights_of(config), "7", {}, accelerator);
+  compare(&host, &device, Tokens{4}, 1, false, {21, 1, 1, 18, 2});
+}
+
+// Inkling's sizes without what only Inkling has.
+ModelConfig plain_decoder(std::vector<Mixer> layers) {
+  ModelConfig config = resolve_model_config(preset("inkling-pico")).value();
+  config.layers = std::move(layers);
+  config.shape.convolutions = false;
+  config.shape.relative_dim = 0;
+  config.shape.mamba2 = {.heads = 4, .head_dim = 6, .state = 8, .groups = 2};
+  config.shape.delta = {.key_heads = 2, .value_heads = 4, .key_dim = 16, .value_dim = 11};
+  return config;
 }
 
 TEST_CASE("device model: inkling-pico has the host's bits, whatever the forwards and pages") {
@@ -167,13 +251,48 @@ TEST_CASE("device model: shards have the bits of shards on the host") {
   }
 }
 
+TEST_CASE("device model: attention of other families has the host's bits") {
+  ModelConfig config = plain_decoder({Mixer::full, Mixer::swa});
+  compare(config);
+  config.shape.rotary_dim = 4;
+  config.shape.rope_theta = 1e4f;
+  config.shape.root_scale = true;
+  compare(config);
+  config.shape.output_gate = true;
+  config.shape.head_norms = false;
+  config.shape.embedding_norm = false;
+  config.shape.activation = Activation::squared_relu;
+  compare(config);
+}
+
+TEST_CASE("device model: recurrent mixers have the host's bits") {
+  ModelConfig config = plain_decoder({Mixer::shortconv, Mixer::full});
+  compare(config);
+  config = plain_decoder({Mixer::mamba2, Mixer::full, Mixer::full_mamba2});
+  compare(config);
+  config.shape.mamba2.norm = true;
+  config.shape.mamba2.conv_bias = true;
+  config.shape.mamba2.state = 32;
+  compare(config);
+  config = plain_decoder({Mixer::gdn, Mixer::full});
+  compare(config);
+  config.shape.delta.key_dim = 64;
+  compare(config);
+  config = plain_decoder({Mixer::kda, Mixer::full});
+  config.shape.delta.key_heads = 4;
+  config.shape.delta.rank = 5;
+  compare(config);
+  config.mlps = {Mlp::none, Mlp::dense};
+  compare(config);
+}
+
 TEST_CASE("device model: what has no kernels is refused by name") {
   ModelConfig config = resolve_model_config(preset("inkling-pico")).value();
   REQUIRE(check_device_kernels(config).ok());
-  config.shape.rotary_dim = 8;
+  config.shape.latent.rank = 8;
   REQUIRE(check_device_kernels(config).error().message ==
-          "model inkling-pico: no device kernels for rotary positions; it runs with --backend "
-          "host");
+          "model inkling-pico: no device kernels for latent keys and values; it runs with "
+          "--backend host");
 }
 
 }  // namespace
