@@ -7,7 +7,8 @@ namespace lockstep::sim {
 
 namespace {
 
-constexpr std::array kPages{std::int64_t{1}, std::int64_t{2}, std::int64_t{4}, std::int64_t{8}};
+constexpr std::array kOtherPages{std::int64_t{1}, std::int64_t{2}, std::int64_t{4},
+                                 std::int64_t{8}};
 
 class Restarts {
  public:
@@ -49,7 +50,7 @@ class Restarts {
   Tokens other_page() {
     const std::int64_t chunk = scenario_.model.state_chunk->value();
     std::vector<std::int64_t> fitting{scenario_.cache.page.value()};
-    for (std::int64_t page : kPages) {
+    for (std::int64_t page : kOtherPages) {
       if (page % chunk == 0 || chunk % page == 0) fitting.push_back(page);
     }
     return Tokens{draw_.of(fitting)};
