@@ -33,7 +33,7 @@ DeviceRows plain(float* base, Index width) {
 }
 
 constexpr Index kMostHeads = Index{1} << (kMostTreeLevels - 1);
-constexpr float kUnitNormEps = 1e-6f;
+constexpr float kDeltaNormEps = 1e-6f;
 constexpr Index kFewestTurns = 256;
 
 bool is_state_width(Index width) {
@@ -584,7 +584,7 @@ void DeviceDecoder::delta_rule(const Job& job, Mixer mixer, const RecurrentSizes
   prepare.dt_bias = job.weights.dt_bias;
   prepare.decay_matrix = job.weights.decay;
   prepare.query_scale = detmath::rsqrt(static_cast<float>(shape.key_dim));
-  prepare.eps = kUnitNormEps;
+  prepare.eps = kDeltaNormEps;
   prepare.query = work(Work::delta_query, rows * shape.key_dim);
   prepare.key = work(Work::delta_key, rows * shape.key_dim);
   prepare.decay = work(Work::decay, rows * (gdn ? 1 : shape.key_dim));

@@ -197,7 +197,7 @@ struct Mamba2Kernel {
 };
 
 // e^(-e^a_log softplus(x)).
-LOCKSTEP_HD float decay_of(float a_log, float x) {
+LOCKSTEP_HD float unit_decay(float a_log, float x) {
   return detmath::exp_neg(-(detmath::exp(a_log) * detmath::softplus(x)));
 }
 
@@ -234,7 +234,7 @@ struct DeltaPrepareKernel {
     warp.each([&](int lane) {
       if (lane == 0) beta[unit] = detmath::sigmoid(own[beta_column + head]);
       if (lane == 0 && rank == 0) {
-        decay[unit] = decay_of(a_log[head], own[decay_column + head] + dt_bias[head]);
+        decay[unit] = unit_decay(a_log[head], own[decay_column + head] + dt_bias[head]);
       }
       for (Index k = lane; k < key_dim && rank > 0; k += kWarpLanes) {
         const Index column = head * key_dim + k;
@@ -242,7 +242,7 @@ struct DeltaPrepareKernel {
         for (Index r = 0; r < rank; ++r) {
           f = detmath::fma(own[decay_column + r], decay_matrix[r * heads * key_dim + column], f);
         }
-        decay[unit * key_dim + k] = decay_of(a_log[head], f + dt_bias[column]);
+        decay[unit * key_dim + k] = unit_decay(a_log[head], f + dt_bias[column]);
       }
     });
   }

@@ -9,22 +9,22 @@ namespace lockstep::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"host", "emulated", "cuda"};
+constexpr std::array<std::string_view, 3> kBackendNames{"host", "emulated", "cuda"};
 
 }  // namespace
 
 std::string Backend::name() const {
-  const std::string kind_name(kNames[static_cast<std::size_t>(kind)]);
+  const std::string kind_name(kBackendNames[static_cast<std::size_t>(kind)]);
   return free_running ? kind_name + ", free-running" : kind_name;
 }
 
 std::vector<std::string> backend_names() {
-  return {kNames.begin(), kNames.end()};
+  return {kBackendNames.begin(), kBackendNames.end()};
 }
 
 std::optional<BackendKind> find_backend(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<BackendKind>(i);
+  for (std::size_t i = 0; i < kBackendNames.size(); ++i) {
+    if (kBackendNames[i] == name) return static_cast<BackendKind>(i);
   }
   return std::nullopt;
 }
