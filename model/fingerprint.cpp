@@ -107,9 +107,8 @@ void Fingerprint::recur(LayerId layer, const Segment& segment, const Memory& mem
   for (std::size_t i = 0; i < hidden.size(); ++i) {
     hidden[i] = fingerprint::recurrent_step(key, q.data(), conv_words(), hidden[i]);
     const Tokens depth = segment.start + Tokens{static_cast<std::int64_t>(i) + 1};
-    if (snapshot != segment.snapshots.end() && snapshot->depth == depth) {
+    for (; snapshot != segment.snapshots.end() && snapshot->depth == depth; ++snapshot) {
       std::ranges::copy(q, slot_words(slots, snapshot->slot, layer).begin());
-      ++snapshot;
     }
   }
   CHECK("fingerprint.snapshots", snapshot == segment.snapshots.end());

@@ -48,10 +48,26 @@ void OutputChecks::check_segment(const Event& event, const SegmentView& segment)
   if (std::memcmp(segment.outputs.data(), expected.data(), expected.size()) != 0) {
     report_difference(event, segment, expected);
   }
+  check_drafts(event, segment, expected);
   if (event.rank != RankId{0}) return;
   scene_.verdict.requests[segment.request].logprobs_compared += segment.tokens.size();
   scene_.verdict.tally.logprobs_compared += segment.tokens.size();
   if (scene_.config.model->has_logits()) compare_logits(event, segment, *request, expected);
+}
+
+void OutputChecks::check_drafts(const Event& event, const SegmentView& segment,
+                                std::span<const std::byte> expected) {
+  const std::size_t size = scene_.config.model->output_bytes().index();
+  const std::size_t count = segment.tokens.size();
+  for (std::size_t i = count - std::min(segment.drafts.index(), count - 1); i < count; ++i) {
+    const TokenId right = scene_.config.model->next_token(at(expected, i - 1, size));
+    if (segment.tokens[i] == right) continue;
+    const Tokens position = segment.start + Tokens{static_cast<std::int64_t>(i)};
+    scene_.findings.report(
+        "D2", event.rank, segment.request,
+        "the guess that the from-scratch run generates, token id " + std::to_string(right.value()),
+        "accepted token id " + std::to_string(segment.tokens[i].value()), {.token = position});
+  }
 }
 
 void OutputChecks::report_difference(const Event& event, const SegmentView& segment,

@@ -24,6 +24,10 @@ class OutputChecks : public Checker {
 
  private:
   void check_segment(const Event& event, const SegmentView& segment);
+  // Guesses that were accepted are what the model generates itself. `expected`: the replica's
+  // outputs of all tokens of the segment.
+  void check_drafts(const Event& event, const SegmentView& segment,
+                    std::span<const std::byte> expected);
   void report_difference(const Event& event, const SegmentView& segment,
                          std::span<const std::byte> expected);
   void compare_logits(const Event& event, const SegmentView& segment, const RequestRecord& request,

@@ -221,6 +221,9 @@ void RankAudit::visit_request(const RequestRowsView& request) {
   for (const SnapshotView& tracked : request.tracked) {
     if (tracked.slot != kTrapRow) own(request.request, Component::mamba, tracked.slot);
   }
+  for (const SnapshotView& column : request.columns) {
+    own(request.request, Component::mamba, column.slot);
+  }
   if (request.pending_source != kTrapRow) {
     check_reference(Component::mamba, request.pending_source, "a pending copy", request.request);
   }

@@ -73,7 +73,13 @@ constexpr std::array<std::string_view, kSometimesCount> kSometimesNames{
     "two checkpoints in one forward",
     "checkpoint of a decode",
     "copy of a state",
-    "slot cleared"};
+    "slot cleared",
+    "all drafts right",
+    "some drafts right",
+    "all drafts wrong",
+    "drafts pass a checkpoint",
+    "short of a slot for drafts",
+    "slot for drafts refused by a fault"};
 
 Sometimes refused_point(Purpose purpose) {
   switch (purpose) {
@@ -83,6 +89,8 @@ Sometimes refused_point(Purpose purpose) {
       return Sometimes::refused_private_slot;
     case Purpose::tracking:
       return Sometimes::refused_tracking;
+    case Purpose::draft:
+      return Sometimes::refused_draft;
     default:
       return Sometimes::refused_pages;
   }
@@ -98,6 +106,8 @@ std::optional<Sometimes> point_of(const AllocationFailed& failed) {
       return full ? Sometimes::short_full_load : Sometimes::short_swa_load;
     case Purpose::tracking:
       return Sometimes::short_tracking;
+    case Purpose::draft:
+      return Sometimes::short_draft;
     case Purpose::forward:
       return full ? Sometimes::short_full_forward : Sometimes::short_swa_forward;
     default:
@@ -301,7 +311,11 @@ void Coverage::on(const Event&, const SlotCleared&) {
   hit(Sometimes::slot_cleared);
 }
 
-void Coverage::on(const Event&, const ForwardLaunched& launched) {
+void Coverage::on(const Event& event, const ForwardLaunched& launched) {
+  for (const SegmentView& segment : launched.segments) {
+    if (event.rank != RankId{0} || segment.drafts == Tokens{0}) continue;
+    drafts_[{launched.forward, segment.request}] = segment.drafts;
+  }
   const auto is_single = [](const SegmentView& segment) { return segment.tokens.size() == 1; };
   const auto singles = std::ranges::count_if(launched.segments, is_single);
   const auto all = static_cast<std::ptrdiff_t>(launched.segments.size());
@@ -310,6 +324,21 @@ void Coverage::on(const Event&, const ForwardLaunched& launched) {
   for (const SegmentView& segment : launched.segments) {
     hit(Sometimes::two_snapshots, segment.snapshots.size() > 1);
     hit(Sometimes::decode_checkpoint, is_single(segment) && !segment.snapshots.empty());
+  }
+}
+
+void Coverage::on(const Event&, const ForwardAccepted& accepted) {
+  for (const SegmentView& segment : accepted.segments) {
+    const auto drafts = drafts_.find({accepted.forward, segment.request});
+    if (drafts == drafts_.end()) continue;
+    hit(Sometimes::drafts_all_right, segment.drafts == drafts->second);
+    hit(Sometimes::drafts_all_wrong, segment.drafts == Tokens{0});
+    hit(Sometimes::drafts_some_right,
+        segment.drafts > Tokens{0} && segment.drafts < drafts->second);
+    const Tokens end = segment.start + Tokens{static_cast<std::int64_t>(segment.tokens.size())};
+    hit(Sometimes::drafts_pass_checkpoint,
+        !segment.snapshots.empty() && segment.snapshots.back().depth < end);
+    drafts_.erase(drafts);
   }
 }
 

@@ -85,9 +85,15 @@ enum class Sometimes {
   decode_checkpoint,
   copy_executed,
   slot_cleared,
+  drafts_all_right,
+  drafts_some_right,
+  drafts_all_wrong,
+  drafts_pass_checkpoint,
+  short_draft,
+  refused_draft,
 };
 inline constexpr std::size_t kSometimesCount =
-    static_cast<std::size_t>(Sometimes::slot_cleared) + 1;
+    static_cast<std::size_t>(Sometimes::refused_draft) + 1;
 
 std::string_view name(Sometimes point);
 
@@ -124,6 +130,7 @@ class Coverage : public Observer {
   void on(const Event& event, const CopyExecuted&);
   void on(const Event& event, const SlotCleared&);
   void on(const Event& event, const ForwardLaunched& launched);
+  void on(const Event& event, const ForwardAccepted& accepted);
   void on(const Event& event, const RowsReleased&);
   void on(const Event& event, const NodeSplit& split);
   void on(const Event& event, const Evicted& evicted);
@@ -140,6 +147,7 @@ class Coverage : public Observer {
   std::set<RequestId> retracted_;  // and not committed since
   std::map<std::pair<RankId, LoadId>, RequestId> loads_;
   std::map<std::pair<RankId, OffloadId>, NodeId> offloads_;
+  std::map<std::pair<ForwardId, RequestId>, Tokens> drafts_;  // of forwards in flight
   StepId started_in_;  // step of the last LoadStarted on rank 0
   bool has_started_ = false;
   bool split_since_insert_ = false;

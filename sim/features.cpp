@@ -54,7 +54,8 @@ constexpr std::array<std::string_view, kFeatureCount> kNames{"shared prompts",
                                                              "no swa",
                                                              "no recurrence",
                                                              "slow store",
-                                                             "full store"};
+                                                             "full store",
+                                                             "speculation"};
 
 // A state slot each for tree, transfer and request, twice.
 constexpr Rows kTightSlots{6};
@@ -144,6 +145,11 @@ void add_sizes(const Scenario& scenario, const Geometry& geometry, FeatureSet& f
   set(features, Feature::no_recurrence, !geometry.has_mamba);
 }
 
+bool drafts_anything(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.speculation,
+                             [](const SpeculationStep& step) { return step.draft > Tokens{0}; });
+}
+
 void add_policies(const Scenario& scenario, FeatureSet& features) {
   const CacheConfig& cache = scenario.cache;
   set(features, Feature::many_ranks, scenario.ranks > 1);
@@ -154,6 +160,7 @@ void add_policies(const Scenario& scenario, FeatureSet& features) {
   set(features, Feature::objects_descending, cache.object_order == ObjectOrder::descending);
   set(features, Feature::publish_after_load, cache.publish == PublishPolicy::after_load);
   set(features, Feature::ahead, cache.ahead > 0);
+  set(features, Feature::speculation, drafts_anything(scenario));
   set(features, Feature::jitter, scenario.schedule.jitter > 0);
   set(features, Feature::free_schedule, scenario.schedule.mode != ScheduleMode::fifo);
   set(features, Feature::slow_store, scenario.store.latency_us >= kSlowLatency);

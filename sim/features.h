@@ -55,8 +55,9 @@ enum class Feature {
   no_recurrence,
   slow_store,
   full_store,
+  speculation,
 };
-inline constexpr std::size_t kFeatureCount = static_cast<std::size_t>(Feature::full_store) + 1;
+inline constexpr std::size_t kFeatureCount = static_cast<std::size_t>(Feature::speculation) + 1;
 
 using FeatureSet = std::bitset<kFeatureCount>;
 inline bool has(const FeatureSet& set, Feature feature) {

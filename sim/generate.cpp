@@ -93,6 +93,11 @@ class Sizes {
     }
     scenario.store.latency_us = wants(Feature::slow_store) ? 2000 : 50;
     scenario.store.capacity_mib = wants(Feature::full_store) ? 0 : 256;
+    for (std::int64_t left = wants(Feature::speculation) ? draw_.between(1, 3) : 0; left > 0;
+         --left) {
+      const std::int64_t draft = draw_.between(1, 4);
+      scenario.speculation.push_back({Tokens{draft}, Tokens{draw_.between(0, draft)}});
+    }
     // Long enough for a read that nothing delays.
     if (wants(Feature::fault_load) && draw_.one_in(2)) {
       scenario.store.lease_us = 4 * scenario.store.latency_us;

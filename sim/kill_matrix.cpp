@@ -53,6 +53,7 @@ std::vector<oracle::Violation> violations_of(Scenario scenario, const std::strin
   if (!defect.empty()) scenario.defects = {defect};
   RunOptions run;
   run.stop_at_first = stop_at_first;
+  run.most_events = kEndlessEvents;
   Result<RunResult> result = run_scenario(scenario, run);
   return result ? std::move(result->violations) : std::vector<oracle::Violation>();
 }

@@ -25,6 +25,14 @@ struct StoreSpec {
   bool operator==(const StoreSpec&) const = default;
 };
 
+// What a request's next decode guesses: `draft` tokens, of which the first `accept` are right and
+// the one behind them is wrong.
+struct SpeculationStep {
+  Tokens draft;
+  Tokens accept;
+  bool operator==(const SpeculationStep&) const = default;
+};
+
 enum class ScheduleMode { fifo, random, priority, depth_first };
 struct ScheduleSpec {
   ScheduleMode mode = ScheduleMode::fifo;
@@ -202,6 +210,8 @@ struct Scenario {
   CacheConfig cache;
   StoreSpec store;
   ScheduleSpec schedule;
+  // Speculative decoding: taken in turn by the decodes of each request, over and over; empty: none.
+  std::vector<SpeculationStep> speculation;
   std::map<std::string, PromptSpec> prompts;
   std::vector<Step> steps;
   std::vector<FaultSpec> faults;

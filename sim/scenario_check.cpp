@@ -170,10 +170,23 @@ Result<void> check_expectations(const Scenario& scenario, const std::set<std::st
   return {};
 }
 
+Result<void> check_speculation(const Scenario& scenario) {
+  for (std::size_t i = 0; i < scenario.speculation.size(); ++i) {
+    const SpeculationStep& step = scenario.speculation[i];
+    if (step.accept <= step.draft) continue;
+    return Error{"/speculation/" + std::to_string(i) + "/accept: expected at most the " +
+                 std::to_string(step.draft.value()) + " tokens drafted, found " +
+                 std::to_string(step.accept.value())};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_references(const Scenario& scenario) {
   Result<void> result = check_prompt_starts(scenario);
+  if (!result) return result;
+  result = check_speculation(scenario);
   if (!result) return result;
   StepChecker steps(scenario);
   result = steps.check_all();

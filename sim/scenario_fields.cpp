@@ -35,6 +35,15 @@ Codec<ScheduleSpec> schedule_codec() {
   });
 }
 
+Codec<SpeculationStep> speculation_codec() {
+  const auto count = integer<Tokens>(0, 64);
+  return object<SpeculationStep>({
+      field("draft", &SpeculationStep::draft, count, "tokens that the decode guesses"),
+      field("accept", &SpeculationStep::accept, count,
+            "how many of them are right, from the first on"),
+  });
+}
+
 Codec<model::ModelSpec> preset_codec() {
   const auto decode = [](const std::string& preset, model::ModelSpec& spec) {
     spec.preset = preset;
@@ -186,6 +195,8 @@ Codec<Scenario> scenario_codec() {
       field("cache", &Scenario::cache, object(cache_fields()), "sizes and policies of the cache"),
       field("store", &Scenario::store, store_codec(), "the external store"),
       field("schedule", &Scenario::schedule, schedule_codec(), "how the simulator orders streams"),
+      field("speculation", &Scenario::speculation, array_of(speculation_codec()),
+            "what the decodes of each request guess, in turn, over and over"),
       field("prompts", &Scenario::prompts, map_of(prompt_codec()), "prompts by name"),
       required_field("steps", &Scenario::steps, array_of(step_codec()), "what happens, in order"),
       field("faults", &Scenario::faults, array_of(fault_codec()), "what is made to go wrong"),

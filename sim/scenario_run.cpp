@@ -19,6 +19,7 @@ WorldConfig world_config(const Scenario& scenario, const RunOptions& options) {
   config.ranks = scenario.ranks;
   config.store = scenario.store;
   config.schedule = scenario.schedule;
+  config.speculation = scenario.speculation;
   config.seed = options.seed.value_or(scenario.seed);
   config.faults = scenario.faults;
   config.defects = scenario.defects;

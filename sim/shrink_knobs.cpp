@@ -139,6 +139,18 @@ void simplify_settings(std::vector<Change>& changes, const Scenario& scenario) {
   if (scenario.schedule.jitter != 0 || scenario.schedule.mode != ScheduleMode::fifo) {
     changes.emplace_back([](Scenario& s) { s.schedule = {ScheduleMode::fifo, 2, 0}; });
   }
+  for (std::size_t i = 0; i < scenario.speculation.size(); ++i) {
+    changes.emplace_back([i](Scenario& s) {
+      s.speculation.erase(s.speculation.begin() + static_cast<std::ptrdiff_t>(i));
+    });
+    const SpeculationStep& step = scenario.speculation[i];
+    if (step.accept > Tokens{0}) {
+      changes.emplace_back([i](Scenario& s) { s.speculation[i].accept -= Tokens{1}; });
+    }
+    if (step.draft > step.accept) {
+      changes.emplace_back([i](Scenario& s) { s.speculation[i].draft -= Tokens{1}; });
+    }
+  }
   reset_cache(changes, scenario, &CacheConfig::ahead);
   reset_cache(changes, scenario, &CacheConfig::publish);
   reset_cache(changes, scenario, &CacheConfig::checkpoints);

@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "sim/defects/registry.h"
+#include "sim/drafter.h"
 
 namespace lockstep::sim {
 
@@ -117,8 +118,12 @@ Result<void> World::build() {
                                                 *store_, sink, &faults_, reports(host.rank)));
     units.push_back(ranks_.back()->unit());
   }
+  std::unique_ptr<engine::Drafter> drafter;
+  if (!config_.speculation.empty()) {
+    drafter = std::make_unique<ScriptedDrafter>(config_.speculation, *model_);
+  }
   engine_ = std::make_unique<engine::Engine>(config_.cache, geometry_, *model_, std::move(units),
-                                             config_.parts->rank_vote(), sink);
+                                             config_.parts->rank_vote(), std::move(drafter), sink);
   return {};
 }
 

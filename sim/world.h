@@ -31,6 +31,7 @@ struct WorldConfig {
   std::int64_t ranks = 1;
   StoreSpec store;
   ScheduleSpec schedule;
+  std::vector<SpeculationStep> speculation;
   std::uint64_t seed = 1;
   std::vector<FaultSpec> faults;
   std::vector<std::string> defects;

@@ -161,6 +161,15 @@ class WithCheckpointTracker : public engine::Parts {
 };
 
 template <class Defective>
+class WithDraftColumns : public engine::Parts {
+ public:
+  std::unique_ptr<DraftColumns> draft_columns(const Rank& rank,
+                                              RowAllocator& allocator) const override {
+    return std::make_unique<Defective>(rank, allocator);
+  }
+};
+
+template <class Defective>
 class WithWindowRelease : public engine::Parts {
  public:
   std::unique_ptr<WindowRelease> window_release(const Rank& rank) const override {

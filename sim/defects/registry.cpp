@@ -18,6 +18,7 @@
 #include "sim/defects/ranks_defects.h"
 #include "sim/defects/reset_defects.h"
 #include "sim/defects/retract_defects.h"
+#include "sim/defects/spec_defects.h"
 #include "sim/defects/split_defects.h"
 #include "sim/defects/state_defects.h"
 #include "sim/defects/store_defects.h"
@@ -34,7 +35,7 @@ constexpr std::array kPhases{
     defects::evict_defects,  defects::key_defects,       defects::cancel_defects,
     defects::reset_defects,  defects::retract_defects,   defects::pool_defects,
     defects::store_defects,  defects::admission_defects, defects::finish_defects,
-    defects::ranks_defects,  defects::ahead_defects,
+    defects::ranks_defects,  defects::ahead_defects,     defects::spec_defects,
 };
 
 }  // namespace

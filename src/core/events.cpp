@@ -113,6 +113,7 @@ void visit_segment(const SegmentView& segment, Fields& fields) {
       .add("swa", segment.swa)
       .add("q", segment.q)
       .add_records("snapshots", segment.snapshots, visit_snapshot)
+      .add("drafts", segment.drafts)
       .add("outputs", segment.outputs);
 }
 
@@ -369,8 +370,8 @@ std::string_view name(GiveUp reason) {
 }
 
 std::string_view name(Purpose purpose) {
-  constexpr std::array<std::string_view, 5> names{"load", "state_target", "private_slot",
-                                                  "tracking", "forward"};
+  constexpr std::array<std::string_view, 6> names{"load",     "state_target", "private_slot",
+                                                  "tracking", "draft",        "forward"};
   return name_in(names, purpose);
 }
 

@@ -97,7 +97,7 @@ struct GaveUp {  // engine: resumes at `boundary` although `possible` was restor
 };
 
 // Why rows are taken.
-enum class Purpose { load, state_target, private_slot, tracking, forward };
+enum class Purpose { load, state_target, private_slot, tracking, draft, forward };
 std::string_view name(Purpose purpose);
 
 struct AllocationFailed {  // after eviction and retry
@@ -218,6 +218,9 @@ struct SegmentView {
   std::span<const Row> swa;         // page table from page 0; trap where released or absent
   Row q = kTrapRow;
   std::span<const SnapshotView> snapshots;
+  // How many of its last tokens are guesses; ForwardAccepted: were guessed right, and Q is the slot
+  // that holds the state after them.
+  Tokens drafts;
   std::span<const std::byte>
       outputs;  // ForwardAccepted: one model output per token (logits, or the hidden word)
 };

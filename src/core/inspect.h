@@ -46,6 +46,7 @@ struct RequestRowsView {
   Pages swa_own_from;
   Row q = kTrapRow;
   std::span<const SnapshotView> tracked;  // its tracking slots, written or about to be
+  std::span<const SnapshotView> columns;  // its slots for states inside a forward over drafts
   Row pending_source = kTrapRow;          // source of a copy that has not run yet
   bool clear_pending = false;
 };

@@ -5,12 +5,14 @@
 namespace lockstep::engine {
 
 Engine::Engine(const CacheConfig& config, const Geometry& geometry, const model::Model& model,
-               std::vector<RankUnit> ranks, std::unique_ptr<RankVote> vote, EventSink& sink)
+               std::vector<RankUnit> ranks, std::unique_ptr<RankVote> vote,
+               std::unique_ptr<Drafter> drafter, EventSink& sink)
     : config_(config),
       geometry_(geometry),
       model_(model),
       ranks_(std::move(ranks)),
       vote_(std::move(vote)),
+      drafter_(std::move(drafter)),
       sink_(sink) {}
 
 // ---------------------------------------------------------------- submission
@@ -207,6 +209,10 @@ bool Engine::can_take_results() const {
 
 void Engine::take_forward(Forward& forward) {
   drop_outdated(forward);
+  for (std::size_t i = 0; i < forward.segments.size(); ++i) {
+    const PlannedSegment& segment = forward.segments[i];
+    if (!segment.dropped && segment.drafts > Tokens{0}) verify(forward, i);
+  }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::vector<SegmentView> views = forward.view(rank);
     sink_.emit(RankId{static_cast<std::uint32_t>(rank)}, kNoRequest,
@@ -215,7 +221,7 @@ void Engine::take_forward(Forward& forward) {
   const std::size_t size = model_.output_bytes().index();
   for (std::size_t i = 0; i < forward.segments.size(); ++i) {
     if (forward.segments[i].dropped) continue;
-    const std::span<const std::byte> outputs = forward.ranks.front().segments[i].outputs.get();
+    const std::span<const std::byte> outputs = forward.ranks.front().segments[i].results();
     take_segment(forward.segments[i], outputs.last(size));
   }
 }
@@ -230,6 +236,35 @@ void Engine::drop_outdated(Forward& forward) const {
   }
 }
 
+void Engine::verify(Forward& forward, std::size_t i) {
+  PlannedSegment& segment = forward.segments[i];
+  Request& request = *find(segment.request);
+  const RankSegment& first = forward.ranks.front().segments[i];
+  const Tokens fed = segment.end() - segment.drafts;
+  Tokens right{0};
+  while (right < segment.drafts) {
+    const std::size_t at = (fed + right - segment.start).index();
+    const std::size_t size = model_.output_bytes().index();
+    const std::span<const std::byte> output =
+        std::span<const std::byte>(first.outputs.get()).subspan((at - 1) * size, size);
+    if (model_.next_token(output) != first.tokens[at]) break;
+    accept_token(request, first.tokens[at]);
+    ++right;
+  }
+  request.sampling -= segment.drafts - Tokens{1};
+  segment.count -= segment.drafts - right;
+  segment.drafts = right;
+  request.planned = segment.end();
+  for (RankForward& rank : forward.ranks)
+    rank.segments[i].cut(segment.end(), segment.count, model_.output_bytes());
+}
+
+void Engine::accept_token(Request& request, TokenId token) {
+  emit(request.id, TokenAccepted{token, request.length()});
+  request.tokens.push_back(token);
+  reach(request, Point::first_token);
+}
+
 void Engine::take_segment(const PlannedSegment& segment, std::span<const std::byte> output) {
   Request& request = *find(segment.request);
   request.fed = segment.end();
@@ -242,10 +277,7 @@ void Engine::take_segment(const PlannedSegment& segment, std::span<const std::by
   if (request.boundary > Tokens{0}) reach(request, Point::copied);
   if (!segment.samples) return;
   request.sampling -= Tokens{1};
-  const TokenId token = model_.next_token(output);
-  emit(request.id, TokenAccepted{token, request.length()});
-  request.tokens.push_back(token);
-  reach(request, Point::first_token);
+  accept_token(request, model_.next_token(output));
   if (request.length() == request.target) request.phase = Phase::finishing;
 }
 

@@ -30,6 +30,14 @@
 
 namespace lockstep::engine {
 
+// Guesses what a request generates next (speculative decoding).
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+  // Tokens behind the request's last one, perhaps none. Asked once before each of its decodes.
+  virtual std::vector<TokenId> propose(const Request& request) = 0;
+};
+
 // One rank as the engine drives it; all outlive the engine.
 struct RankUnit {
   Cache* cache = nullptr;
@@ -66,8 +74,10 @@ using Milestones = std::map<RequestId, std::set<Point>>;
 
 class Engine {
  public:
+  // Without a drafter every decode computes one token.
   Engine(const CacheConfig& config, const Geometry& geometry, const model::Model& model,
-         std::vector<RankUnit> ranks, std::unique_ptr<RankVote> vote, EventSink& sink);
+         std::vector<RankUnit> ranks, std::unique_ptr<RankVote> vote,
+         std::unique_ptr<Drafter> drafter, EventSink& sink);
 
   // Takes a request; one that does not fit the empty pools is refused (reported as an event).
   // `resumed` tokens of the prompt were generated before an engine restart. REQUIRES: the id is
@@ -126,6 +136,10 @@ class Engine {
   // is known.
   bool can_take_results() const;
   void drop_outdated(Forward& forward) const;
+  // Takes the drafts of segment `i` that are what the model generates itself, and cuts off the
+  // rest.
+  void verify(Forward& forward, std::size_t i);
+  void accept_token(Request& request, TokenId token);
   void note_landings();
   void take_results();
   void take_forward(Forward& forward);
@@ -166,7 +180,10 @@ class Engine {
   void launch_layer(const std::shared_ptr<Forward>& forward, LayerId layer);
   void plan_decodes(Forward& forward);
   void plan_prefills(Forward& forward);
-  void plan(Forward& forward, Request& request, Tokens count);
+  void plan(Forward& forward, Request& request, Tokens count, std::span<const TokenId> drafts = {});
+  // The guesses that the request's next decode computes, too: those for which every rank has pages
+  // and slots.
+  std::vector<TokenId> draft(Request& request);
   // The part of a forward in flight that generates the request's next token.
   DeviceInput input_of(const Request& request) const;
   // The snapshots of a forward of `request` up to `end`, per rank: the depths that every rank has a
@@ -200,6 +217,7 @@ class Engine {
   const model::Model& model_;
   std::vector<RankUnit> ranks_;
   std::unique_ptr<RankVote> vote_;
+  std::unique_ptr<Drafter> drafter_;
   EventSink& sink_;
 
   std::map<RequestId, Request> requests_;  // that have not ended

@@ -30,8 +30,8 @@ Executor::Executor(const model::Model& model, Device& device, PoolGroup& pools, 
 }
 
 model::Segment Executor::segment(const PlannedSegment& planned, const RankSegment& local) const {
-  model::Segment segment{planned.extra_key, planned.start, local.tokens,   local.full,
-                         local.swa,         local.q,       local.snapshots};
+  model::Segment segment{planned.extra_key, planned.start, local.tokens, local.full,
+                         local.swa,         local.q,       local.states};
   segment.uploaded = local.uploaded.get();
   return segment;
 }
@@ -216,7 +216,7 @@ void Executor::report_slots(const Forward& forward, std::size_t rank, LayerId la
       if (part.layer != layer) continue;
       sink({Component::mamba, local.q, layer, part.part, AccessMode::read});
       sink({Component::mamba, local.q, layer, part.part, AccessMode::write});
-      for (const SnapshotView& snapshot : local.snapshots) {
+      for (const SnapshotView& snapshot : local.states) {
         sink({Component::mamba, snapshot.slot, layer, part.part, AccessMode::write});
       }
     }

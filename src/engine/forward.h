@@ -27,6 +27,7 @@ struct PlannedSegment {
   bool decode = false;
   bool last_chunk = false;  // the prompt's last chunk
   bool samples = false;     // its last output is the next token
+  Tokens drafts;            // of its last tokens: guesses; after verify(), those guessed right
   bool dropped = false;     // its results are not taken
   Tokens end() const { return start + count; }
 };
@@ -45,7 +46,9 @@ struct RankSegment {
   std::vector<Row> full;
   std::vector<Row> swa;
   Row q = kTrapRow;
-  std::vector<SnapshotView> snapshots;
+  std::vector<SnapshotView> snapshots;  // checkpoints
+  std::vector<SnapshotView> columns;    // the states inside a forward over drafts
+  std::vector<SnapshotView> states;     // both, ascending
   // Taken by the executor when the forward begins: device memory, then what the host reads.
   OwnedBytes activations;
   // What a shard of the model gives the other ranks, of two neighbouring layers.
@@ -54,6 +57,14 @@ struct RankSegment {
   OwnedBytes device_outputs;  // where outputs cannot be written to the host's memory directly
   OwnedBytes outputs;
   std::span<std::byte> partial(LayerId layer) const { return partials[layer.index() % 2].get(); }
+  // The outputs of all tokens but rejected guesses.
+  std::span<std::byte> results() const {
+    return outputs.get().first(outputs.size() - rejected.index());
+  }
+  Bytes rejected;
+  // Forgets what was computed behind the first `count` tokens, which end at `end`: Q is from now on
+  // the slot that holds the state there.
+  void cut(Tokens end, Tokens count, Bytes output_bytes);
 };
 
 struct RankForward {

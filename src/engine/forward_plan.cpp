@@ -1,6 +1,7 @@
 // Step 7 of an engine step: which tokens the next forward computes, and the pages for them
 // (semantics 2, 4).
 #include <algorithm>
+#include <iterator>
 
 #include "engine/engine.h"
 
@@ -64,8 +65,30 @@ void Engine::plan_decodes(Forward& forward) {
     // Nobody makes room for a token that nothing comes from.
     const bool granted =
         request.overshoots() ? reserve(request, Tokens{1}) == Tokens{1} : reserve_decode(request);
-    if (granted) plan(forward, request, Tokens{1});
+    if (granted) plan(forward, request, Tokens{1}, draft(request));
   }
+}
+
+std::vector<TokenId> Engine::draft(Request& request) {
+  // The token that comes before the guesses must be known, and the last token is not fed.
+  const bool knows = request.planned + Tokens{1} == request.length();
+  const Tokens most = request.target - request.length() - Tokens{1};
+  if (drafter_ == nullptr || !knows || most <= Tokens{0}) return {};
+  std::vector<TokenId> drafts = drafter_->propose(request);
+  Tokens count = std::min(most, Tokens{static_cast<std::int64_t>(drafts.size())});
+  if (count > Tokens{0}) count = reserve(request, count + Tokens{1}) - Tokens{1};
+  bool agreed = true;
+  Tokens granted = count;
+  for (const RankUnit& rank : ranks_) {
+    const Tokens on_rank = rank.cache->draft(request.id, request.planned, count);
+    agreed = agreed && (&rank == &ranks_.front() || on_rank == granted);
+    granted = std::min(granted, on_rank);
+  }
+  for (const RankUnit& rank : ranks_) {
+    if (!agreed) rank.cache->draft(request.id, request.planned, granted);
+  }
+  drafts.resize(granted.index());
+  return drafts;
 }
 
 bool Engine::reserve_decode(Request& request) {
@@ -145,39 +168,46 @@ std::vector<std::vector<SnapshotView>> Engine::track(Request& request, Tokens en
   return snapshots;
 }
 
-void Engine::plan(Forward& forward, Request& request, Tokens count) {
+void Engine::plan(Forward& forward, Request& request, Tokens count,
+                  std::span<const TokenId> drafts) {
   PlannedSegment segment;
   segment.request = request.id;
   segment.generation = request.generation;
   segment.extra_key = request.names.extra_key;
   segment.start = request.planned;
-  segment.count = count;
+  segment.drafts = Tokens{static_cast<std::int64_t>(drafts.size())};
+  segment.count = count + segment.drafts;
   segment.decode = request.decoding();
   const Tokens end = segment.end();
   segment.last_chunk = !segment.decode && end == request.prefill_end;
-  segment.samples = end == request.coming();
-  const Tokens known = std::min(end, request.length());
+  segment.samples = !drafts.empty() || end == request.coming();
+  const Tokens known = std::min(segment.start + count, request.length());
   std::vector<TokenId> tokens(
       request.tokens.begin() + static_cast<std::ptrdiff_t>(segment.start.index()),
       request.tokens.begin() + static_cast<std::ptrdiff_t>(known.index()));
   tokens.resize(count.index(), kTokenOnDevice);
+  tokens.insert(tokens.end(), drafts.begin(), drafts.end());
 
   std::vector<std::vector<SnapshotView>> snapshots = track(request, end, segment.decode);
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankSegment local;
     local.tokens = tokens;
-    if (known < end) local.input = input_of(request);
+    if (known < segment.start + count) local.input = input_of(request);
     local.snapshots = std::move(snapshots[rank]);
     const RequestTables tables = ranks_[rank].cache->begin_forward(request.id);
     local.full.assign(tables.full.begin(), tables.full.end());
     local.swa.assign(tables.swa.begin(), tables.swa.end());
     local.q = tables.q;
+    local.columns = tables.columns;
+    std::ranges::merge(local.snapshots, local.columns, std::back_inserter(local.states), {},
+                       &SnapshotView::depth, &SnapshotView::depth);
     for (LoadId load : tables.awaited) {
       forward.newest_load = std::max(forward.newest_load, std::optional(load));
     }
     forward.ranks[rank].segments.push_back(std::move(local));
   }
-  if (segment.samples) request.sampling += Tokens{1};
+  // Until the guesses are verified nothing can follow.
+  if (segment.samples) request.sampling += std::max(Tokens{1}, segment.drafts);
   request.planned = end;
   forward.segments.push_back(std::move(segment));
 }

@@ -38,6 +38,8 @@ struct RequestTables {
   std::span<const Row> swa;
   Row q = kTrapRow;
   std::span<const LoadId> awaited;  // loads under way that fill rows of these tables
+  // Of a forward over drafts: where the states inside it go.
+  std::vector<SnapshotView> columns;
 };
 
 class Cache {
@@ -87,6 +89,10 @@ class Cache {
                                           bool decode) = 0;
   // Another rank could not track this depth: the slot goes back.
   virtual void untrack(RequestId request, Tokens depth) = 0;
+  // The next forward over [start, ...) computes `drafts` guessed tokens behind its first one: takes
+  // the slots for the states inside it. Returns for how many guesses there are slots; called again
+  // with fewer where another rank has fewer.
+  virtual Tokens draft(RequestId request, Tokens start, Tokens drafts) = 0;
   // The tables for the forward that is about to be launched; fixes which loads it must wait for.
   virtual RequestTables begin_forward(RequestId request) = 0;
   // Enqueues on the compute stream what must come before layer `layer` of a forward of this
@@ -94,8 +100,9 @@ class Cache {
   // ascending.
   virtual void before_layer(RequestId request, LayerId layer,
                             const std::function<void(std::span<std::byte>)>& clear) = 0;
-  // The results of the request's forward that ended at `end` have been taken; forwards behind it
-  // may be in flight already.
+  // The results of the request's forward have been taken up to `end`; forwards behind it may be in
+  // flight already. Behind `end` of a forward over drafts is what was rejected: the state after
+  // `end` is the request's.
   virtual void accepted(RequestId request, Tokens end, bool decode) = 0;
 
   // Donates tracked checkpoints after a prompt chunk; after the last one the chain is offloaded.

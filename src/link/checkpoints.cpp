@@ -43,23 +43,41 @@ std::vector<Tokens> CheckpointTracker::all_multiples(Tokens start, Tokens end) c
   return depths;
 }
 
-std::vector<SnapshotView> CheckpointTracker::track_decode(RequestState& request, Tokens end) {
+std::vector<SnapshotView> CheckpointTracker::track_decode(RequestState& request, Tokens start,
+                                                          Tokens end) {
   if (!rank_.has(Component::mamba)) return {};
-  const Tokens depth = decoded_depth(end);
-  if (!Geometry::on_grid(depth, rank_.geometry.decode_grid())) return {};
-  if (std::ranges::count_if(request.tracked, &Checkpoint::decode) >= 2) {
+  const Tokens grid = rank_.geometry.decode_grid();
+  const bool drafted = end - start > Tokens{1};
+  std::vector<SnapshotView> snapshots;
+  for (Tokens reached = start + Tokens{1}; reached <= end; ++reached) {
+    const Tokens depth = decoded_depth(reached);
+    if (!Geometry::on_grid(depth, grid)) continue;
+    if (!take_decode_slot(request, depth, drafted)) break;
+    snapshots.push_back({reached, request.tracked.back().slot.row()});
+  }
+  return snapshots;
+}
+
+bool CheckpointTracker::take_decode_slot(RequestState& request, Tokens depth, bool drafted) {
+  if (!drafted && std::ranges::count_if(request.tracked, &Checkpoint::decode) >= 2) {
     const std::size_t reused = alternate(request);
     Checkpoint checkpoint = std::move(request.tracked[reused]);
     request.tracked.erase(request.tracked.begin() + static_cast<std::ptrdiff_t>(reused));
     checkpoint.depth = depth;
     checkpoint.written = checkpoint.superseded = false;
     request.tracked.push_back(std::move(checkpoint));
-  } else {
-    auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
-    if (!slot) return {};
-    request.tracked.push_back({.depth = depth, .slot = std::move(*slot), .decode = true});
+    return true;
   }
-  return {{end, request.tracked.back().slot.row()}};
+  auto slot = allocator_.allocate(request.id, Component::mamba, Rows{1}, Purpose::tracking);
+  if (!slot) return false;
+  request.tracked.push_back({.depth = depth, .slot = std::move(*slot), .decode = true});
+  return true;
+}
+
+void CheckpointTracker::drop_rejected(RequestState& request, Tokens end) {
+  std::erase_if(request.tracked, [&](const Checkpoint& checkpoint) {
+    return checkpoint.depth > end || (checkpoint.decode && checkpoint.superseded);
+  });
 }
 
 Tokens CheckpointTracker::snapshot_at(Tokens depth, Tokens, Tokens) const {

@@ -19,9 +19,13 @@ class CheckpointTracker {
   // the depths to track. The branching point has precedence. Returns the snapshots to write,
   // ascending.
   std::vector<SnapshotView> track_prefill(RequestState& request, Tokens start, Tokens end);
-  // Before a decode that brings the state to `end`: one depth per crossing of the decode grid, in
-  // alternating slots.
-  std::vector<SnapshotView> track_decode(RequestState& request, Tokens end);
+  // Before a decode over [start, end): the multiples of the decode grid that it reaches, in
+  // alternating slots, or, as guesses reach several and may all be wrong, in slots of their own.
+  // Ascending.
+  std::vector<SnapshotView> track_decode(RequestState& request, Tokens start, Tokens end);
+  // Of a forward over drafts only the tokens up to `end` were accepted: what it tracked beyond was
+  // a state of tokens that the request does not have. Superseded ones go back, too.
+  virtual void drop_rejected(RequestState& request, Tokens end);
   // The forward that ended at `end` has been accepted: what it tracked can be donated.
   void written(RequestState& request, Tokens end);
   // While decoding, only the newest written checkpoint is donated at the end: the others need no
@@ -54,6 +58,8 @@ class CheckpointTracker {
 
  private:
   std::vector<Tokens> all_multiples(Tokens start, Tokens end) const;
+  // The state at `depth` becomes the request's last checkpoint; false: there is no slot for it.
+  bool take_decode_slot(RequestState& request, Tokens depth, bool drafted);
 
   RowAllocator& allocator_;
 };

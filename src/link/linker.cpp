@@ -26,6 +26,7 @@ Linker::Linker(const LinkerConfig& config, const LinkParts& parts, Device& devic
       offloads_(parts.offload_queue(rank_)),
       offload_(parts.offload_phase(rank_, *planner_, *offloads_)),
       checkpoints_(parts.checkpoint_tracker(rank_, *allocator_)),
+      drafts_(parts.draft_columns(rank_, *allocator_)),
       window_(parts.window_release(rank_)) {}
 
 Linker::~Linker() {
@@ -78,6 +79,7 @@ void Linker::close(RequestId request) {
 void Linker::give_back(RequestState& request) {
   request.pending_copy.reset();
   for (Checkpoint& checkpoint : request.tracked) checkpoint.slot.release();
+  request.columns.release();
   request.q.release();
   if (request.filling)
     loads_->abandon(*std::exchange(request.filling, std::nullopt), std::move(request.load));
@@ -215,7 +217,7 @@ Pages Linker::grow(RequestState& request, Component component, Pages wanted) {
 
 std::vector<SnapshotView> Linker::track(RequestId id, Tokens start, Tokens end, bool decode) {
   RequestState& request = state(id);
-  return decode ? checkpoints_->track_decode(request, end)
+  return decode ? checkpoints_->track_decode(request, start, end)
                 : checkpoints_->track_prefill(request, start, end);
 }
 
@@ -240,6 +242,10 @@ void Linker::untrack(RequestId id, Tokens depth) {
                 [&](const Checkpoint& checkpoint) { return checkpoint.depth == depth; });
 }
 
+Tokens Linker::draft(RequestId id, Tokens start, Tokens drafts) {
+  return drafts_->take(state(id), start, drafts);
+}
+
 RequestTables Linker::begin_forward(RequestId id) {
   RequestState& request = state(id);
   request.awaited.clear();
@@ -251,7 +257,7 @@ RequestTables Linker::begin_forward(RequestId id) {
     }
   }
   return {request.full, request.swa, request.q.empty() ? kTrapRow : request.q.row(),
-          request.awaited};
+          request.awaited, DraftColumns::views(request)};
 }
 
 void Linker::before_layer(RequestId id, LayerId layer,
@@ -265,6 +271,10 @@ void Linker::accepted(RequestId id, Tokens end, bool decode) {
   RequestState& request = state(id);
   request.fed = end;
   cow_->done(request);
+  if (!request.columns.empty()) {
+    drafts_->keep(request, end);
+    checkpoints_->drop_rejected(request, end);
+  }
   checkpoints_->written(request, end);
   if (decode) checkpoints_->supersede(request);
 }

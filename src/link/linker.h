@@ -49,6 +49,7 @@ class Linker : public Cache, private Inspector {
                                   bool decode) override;
   void trim(RequestId request, Tokens end) override;
   void untrack(RequestId request, Tokens depth) override;
+  Tokens draft(RequestId request, Tokens start, Tokens drafts) override;
   RequestTables begin_forward(RequestId request) override;
   void before_layer(RequestId request, LayerId layer,
                     const std::function<void(std::span<std::byte>)>& clear) override;
@@ -135,6 +136,7 @@ class Linker : public Cache, private Inspector {
   std::unique_ptr<OffloadQueue> offloads_;
   std::unique_ptr<OffloadPhase> offload_;
   std::unique_ptr<CheckpointTracker> checkpoints_;
+  std::unique_ptr<DraftColumns> drafts_;
   std::unique_ptr<WindowRelease> window_;
   std::map<RequestId, std::unique_ptr<RequestState>> requests_;
 };

@@ -33,6 +33,7 @@ void show(const RequestState& request, const std::function<void(const RequestRow
   for (const Checkpoint& checkpoint : request.tracked) {
     tracked.push_back({checkpoint.depth, checkpoint.slot.row()});
   }
+  const std::vector<SnapshotView> columns = DraftColumns::views(request);
   RequestRowsView view;
   view.request = request.id;
   view.full = request.full;
@@ -41,6 +42,7 @@ void show(const RequestState& request, const std::function<void(const RequestRow
   view.swa_own_from = request.swa_own_from;
   view.q = request.q.empty() ? kTrapRow : request.q.row();
   view.tracked = tracked;
+  view.columns = columns;
   view.pending_source = request.pending_copy ? request.pending_copy->source : kTrapRow;
   view.clear_pending = request.clear_pending;
   visit(view);

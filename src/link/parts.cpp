@@ -68,6 +68,10 @@ std::unique_ptr<CheckpointTracker> LinkParts::checkpoint_tracker(const Rank& ran
                                                                  RowAllocator& allocator) const {
   return std::make_unique<CheckpointTracker>(rank, allocator);
 }
+std::unique_ptr<DraftColumns> LinkParts::draft_columns(const Rank& rank,
+                                                       RowAllocator& allocator) const {
+  return std::make_unique<DraftColumns>(rank, allocator);
+}
 std::unique_ptr<WindowRelease> LinkParts::window_release(const Rank& rank) const {
   return std::make_unique<WindowRelease>(rank);
 }

@@ -8,6 +8,7 @@
 #include "link/checkpoints.h"
 #include "link/commit.h"
 #include "link/cow.h"
+#include "link/draft_columns.h"
 #include "link/insert.h"
 #include "link/keys.h"
 #include "link/load.h"
@@ -57,6 +58,8 @@ class LinkParts {
   virtual std::unique_ptr<OffloadPhase> offload_phase(const Rank& rank,
                                                       const TransferPlanner& planner,
                                                       OffloadQueue& queue) const;
+  virtual std::unique_ptr<DraftColumns> draft_columns(const Rank& rank,
+                                                      RowAllocator& allocator) const;
   virtual std::unique_ptr<CheckpointTracker> checkpoint_tracker(const Rank& rank,
                                                                 RowAllocator& allocator) const;
   virtual std::unique_ptr<WindowRelease> window_release(const Rank& rank) const;

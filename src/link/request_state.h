@@ -70,6 +70,10 @@ struct RequestState {
   std::vector<LoadId>
       awaited;  // loads that still fill rows of its path: the forward in flight waits for them
   std::vector<Checkpoint> tracked;  // ascending by depth
+  // Of a forward over drafts (link/draft_columns.h): column i holds the state after the token
+  // `drafts_from` + i.
+  OwnedRows columns;
+  Tokens drafts_from;
 };
 
 }  // namespace lockstep

@@ -30,6 +30,7 @@ DEFECTS = {
     "c20": ["key.no_layout"],
     "c21": ["state.unit_mixup"],
     "c22": ["cow.temporal_only"],
+    "c23": ["spec.column_zero", "spec.no_roll_back"],
     "c24": ["lookup.max_only", "ranks.uneven_drain"],
     "c25": ["offload.claims_on_queue", "offload.hole"],
     "c26": ["pool.dirty_slot"],
