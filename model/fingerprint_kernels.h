@@ -94,9 +94,10 @@ struct FingerprintRecurKernel {
       std::int64_t next = 0;
       for (std::int64_t i = 0; i < count; ++i) {
         hidden[i] = fingerprint::recurrent_step(key, slot, inputs, hidden[i]);
-        if (next == snapshot_count || snapshots[next].tokens != i + 1) continue;
-        fingerprint::Word* target = slots + snapshots[next++].row * row_words;
-        for (std::int64_t word = 0; word < layer_words; ++word) target[word] = slot[word];
+        for (; next < snapshot_count && snapshots[next].tokens == i + 1; ++next) {
+          fingerprint::Word* target = slots + snapshots[next].row * row_words;
+          for (std::int64_t word = 0; word < layer_words; ++word) target[word] = slot[word];
+        }
       }
     });
   }

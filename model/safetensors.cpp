@@ -147,14 +147,14 @@ std::string describe(const Tensor& tensor) {
 }
 
 Result<TensorFile> TensorFile::parse(std::string text, const std::string& source) {
+  if (text.size() < kPrefix) {
+    return Error{source + ": " + std::to_string(text.size()) + " bytes, expected at least 8"};
+  }
   TensorFile file;
   file.source_ = source;
   const auto given = std::as_bytes(std::span(text));
   file.bytes_.assign(given.begin(), given.end());
   const std::span<const std::byte> bytes = file.bytes_;
-  if (bytes.size() < kPrefix) {
-    return Error{source + ": " + std::to_string(bytes.size()) + " bytes, expected at least 8"};
-  }
   const std::uint64_t header = little_endian(bytes.first(kPrefix));
   if (header > bytes.size() - kPrefix) {
     return Error{source + ": a header of " + std::to_string(header) + " bytes, but only " +

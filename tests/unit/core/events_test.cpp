@@ -146,10 +146,12 @@ TEST_CASE("a list of records is its size and the fields of each record") {
   segment.start = Tokens{64};
   segment.q = Row{5};
   segment.snapshots = snapshots;
+  segment.drafts = Tokens{3};
   const std::vector<SegmentView> segments{segment};
   REQUIRE(fields_of(ForwardLaunched{ForwardId{4}, segments}) ==
           Lines{"forward=4", "segments=1", "request=2", "start=64", "tokens=[ ]", "full=[ ]",
-                "swa=[ ]", "q=5", "snapshots=1", "depth=128", "slot=6", "outputs=0 bytes"});
+                "swa=[ ]", "q=5", "snapshots=1", "depth=128", "slot=6", "drafts=3",
+                "outputs=0 bytes"});
 }
 
 TEST_CASE("reasons, purposes, causes and holders have names") {

@@ -265,7 +265,8 @@ Distance distance(const model::Model& model, std::size_t count, const char* adap
   return worst;
 }
 
-TEST_CASE("reference: fp32 stays near fp64, with and without an adapter, whatever the window") {
+TEST_CASE("reference: fp32 stays near fp64, with and without an adapter, whatever the window",
+          "[slow]") {
   model::ModelSpec narrow = preset("inkling-pico");
   narrow.window = Tokens{2};
   for (const model::ModelSpec& spec : {preset("inkling-pico"), preset("inkling-nano"), narrow}) {

@@ -158,7 +158,7 @@ void require_row(const char* name, const Sensitivity& found, Seen expected) {
   REQUIRE((*found.values.kl_mean > kMostKl) == (expected == Seen::by_logits_and_kl));
 }
 
-TEST_CASE("sensitivity: an exact restore is exact, everything else is seen") {
+TEST_CASE("sensitivity: an exact restore is exact, everything else is seen", "[slow]") {
   Experiment experiment;
   const State state = experiment.restored;
   const Sensitivity exact = experiment.resume(state);
