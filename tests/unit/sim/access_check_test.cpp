@@ -92,7 +92,7 @@ TEST_CASE("an undeclared read computes with poison") {
 
 // Restores, branches, evictions, window release, failed loads on one of two ranks, retraction; in
 // words, and in numbers, where attention layers have a state too (tests/scenario/on_pico.py).
-TEST_CASE("scenarios end alike when every operation loses what it does not declare") {
+TEST_CASE("scenarios end alike when every operation loses what it does not declare", "[slow]") {
   const std::string preset = GENERATE("fingerprint", "inkling-pico");
   for (const char* name : {"branch-at-page-edge", "load-failure", "partial-adoption",
                            "retract-for-room", "state-already-there", "swa-window"}) {
