@@ -346,7 +346,7 @@ void Story::forward(RequestId id, Tokens end) {
   const auto fed = std::span(r.tokens).subspan(start.index(), (end - start).index());
   std::vector<std::byte> outputs;
   run_model(r, start, fed, r.tracked, outputs);
-  const SegmentView segment{id, start, fed, r.full, r.swa, r.q, r.tracked, outputs};
+  const SegmentView segment{id, start, fed, r.full, r.swa, r.q, r.tracked, {}, outputs};
   emit(kNoRequest, ForwardAccepted{ForwardId{step_}, {&segment, 1}});
   if (!r.tracked.empty()) emit(id, CheckpointTracked{deepest, r.tracked.front().slot});
   if (end.index() < r.tokens.size()) return;
@@ -548,8 +548,16 @@ NodeView Story::view(NodeId id, const StoryNode& node) const {
 }
 
 RequestRowsView Story::view(RequestId id, const StoryRequest& request) const {
-  return {id,        request.full,    request.own_from,       request.swa, request.own_from,
-          request.q, request.tracked, request.pending_source, false};
+  return {id,
+          request.full,
+          request.own_from,
+          request.swa,
+          request.own_from,
+          request.q,
+          request.tracked,
+          {},
+          request.pending_source,
+          false};
 }
 
 void Story::for_each_node(const std::function<void(const NodeView&)>& visit) const {
