@@ -34,11 +34,6 @@ constexpr MixerName kMixers[] = {
 // The head sizes that the attention kernels are compiled for.
 constexpr std::array<std::int64_t, 6> kHeadDims{4, 8, 16, 32, 64, 128};
 
-std::string_view mixer_name(Mixer mixer) {
-  const auto* entry = std::ranges::find(kMixers, mixer, &MixerName::mixer);
-  return entry->name;
-}
-
 Result<Mixer> parse_mixer(const std::string& name, Arithmetic arithmetic,
                           const std::string& where) {
   std::string expected;
@@ -157,7 +152,11 @@ Result<void> check_recurrent(const ModelConfig& config) {
     heads *= delta.value_heads;
     shared = shared && delta.key_heads > 0 && delta.value_heads % delta.key_heads == 0;
   }
-  if (has(config, {Mixer::kda})) ranges.push_back({"linear rank", delta.rank, 1, kMaxWidth});
+  if (has(config, {Mixer::kda})) {
+    ranges.insert(ranges.end(), {{"linear rank", delta.rank, 1, kMaxWidth},
+                                 {"linear key heads of kda", delta.key_heads, delta.value_heads,
+                                  delta.value_heads}});
+  }
   if (const Result<void> good = check_ranges(config, ranges); !good) return good;
   const std::string model = "model " + config.name + ": ";
   if (!std::has_single_bit(static_cast<std::uint64_t>(heads))) {
@@ -194,6 +193,11 @@ Result<void> check_shape(const ModelConfig& config) {
 }
 
 }  // namespace
+
+std::string_view mixer_name(Mixer mixer) {
+  const auto* entry = std::ranges::find(kMixers, mixer, &MixerName::mixer);
+  return entry->name;
+}
 
 Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
                                         Arithmetic arithmetic, const std::string& source) {

@@ -189,6 +189,7 @@ Result<ModelConfig> resolve_model_config(const ModelSpec& spec);
 // The overrides that a configuration takes whatever its weights are.
 void merge_state(const ModelSpec& spec, ModelConfig& config);
 
+std::string_view mixer_name(Mixer mixer);
 // The mixers by the names that model files and scenarios use; an error names the place in `source`.
 Result<std::vector<Mixer>> parse_mixers(const std::vector<std::string>& names,
                                         Arithmetic arithmetic, const std::string& source);

@@ -26,6 +26,28 @@ void read_shape(JsonFields& fields, DecoderShape& shape) {
   fields.real("logits_mup_width_multiplier", 1e-6, 1e6, shape.logit_divisor);
 }
 
+// A decoder with any mixers: for each the keys of a family that has it.
+void read_mixers(JsonFields& fields, DecoderShape& shape) {
+  float factor = 1;
+  fields.boolean("use_sconv", shape.convolutions);
+  fields.real("rope_theta", 1, 1e12, shape.rope_theta);
+  fields.real("partial_rotary_factor", 0, 1, factor);
+  if (shape.rope_theta > 0) {
+    shape.rotary_dim = static_cast<std::int64_t>(static_cast<float>(shape.head_dim) * factor);
+  }
+  shape.mamba2.norm = true;
+  fields.number("mamba_num_heads", 1, kMaxWidth, shape.mamba2.heads);
+  fields.number("mamba_head_dim", 1, kMaxHeadDim, shape.mamba2.head_dim);
+  fields.number("ssm_state_size", 1, kMaxHeadDim, shape.mamba2.state);
+  fields.number("n_groups", 1, kMaxWidth, shape.mamba2.groups);
+  fields.boolean("use_conv_bias", shape.mamba2.conv_bias);
+  fields.number("linear_num_key_heads", 1, kMaxWidth, shape.delta.key_heads);
+  fields.number("linear_num_value_heads", 1, kMaxWidth, shape.delta.value_heads);
+  fields.number("linear_key_head_dim", 1, kMaxHeadDim, shape.delta.key_dim);
+  fields.number("linear_value_head_dim", 1, kMaxHeadDim, shape.delta.value_dim);
+  shape.delta.rank = shape.delta.key_dim;
+}
+
 }  // namespace
 
 Result<ModelConfig> parse_model_config(std::string_view text, std::string_view source) {
@@ -48,12 +70,13 @@ Result<ModelConfig> parse_model_config(std::string_view text, std::string_view s
   fields.number("vocab_size", 2, kMaxVocab, config.vocab);
   fields.number("conv_kernel_size", 1, kMaxConvWidth, config.conv_width);
   read_state(fields, config.state);
-  if (model_type == "inkling") {
+  if (model_type == "inkling" || model_type == "hybrid") {
     config.arithmetic = Arithmetic::inkling;
     read_shape(fields, config.shape);
+    if (model_type == "hybrid") read_mixers(fields, config.shape);
   } else if (model_type != "fingerprint") {
     return Error{where + ": /model_type: found \"" + model_type +
-                 R"(", expected "fingerprint" or "inkling")"};
+                 R"(", expected "fingerprint", "hybrid" or "inkling")"};
   }
   if (const Result<void> good = fields.finish(); !good) return good.error();
   config.window = Tokens{window};

@@ -25,28 +25,26 @@ Decoder::Decoder(const ModelConfig& config, Weights weights, const std::string& 
                  Shard shard)
     : Model(config, describe(config) + " weights=" + weights_name, shard),
       numbers_{config, shard_of(std::move(weights), config, shard)} {
-  numbers_.config.shape = shard_of(config.shape, shard);
+  numbers_.config.shape = shard_of(config.shape, Mixer::full, shard);
   if (shape().rotary_dim > 0) rope_.emplace(shape().rotary_dim, shape().rope_theta);
   for (std::uint32_t i = 0; i < layers().size(); ++i) {
     const LayerId layer{i};
     const DecoderShape whole = config.shape_of(layer);
     CHECK("decoder.shard", whole.kv_heads % shard.count == 0);
-    shapes_.push_back(numbers_.config.shape_of(layer));
+    shapes_.push_back(shard_of(whole, config.layers[i], shard));
+    shares_.push_back(shares_recurrent(whole, config.layers[i], shard.count));
     declare_layer(layer, whole, shard);
-    bias_.emplace_back(numbers_.weights.layers[i].profiles, shape().relative_dim,
-                       shape().relative_dim > 0 ? config.bias_extent(layer) : 0);
+    const std::vector<float>& profiles = numbers_.weights.layers[i].profiles;
+    bias_.emplace_back(profiles, shape().relative_dim,
+                       profiles.empty() ? 0 : config.bias_extent(layer));
   }
 }
 
 void Decoder::declare_layer(LayerId layer, const DecoderShape& whole, Shard shard) {
   const LayerShape& kind = layers()[layer.index()];
   if (kind.attention != Attention::none) declare_pages(layer, whole, shard);
-  if (const std::optional<Mixer> mixer = numbers_.config.recurrent(layer)) {
-    const RecurrentState state = recurrent_state(whole, *mixer, numbers_.config.conv_width);
-    if (state.temporal > 0) {
-      declare({Component::mamba, layer, Part::temporal, kFloat * state.temporal});
-    }
-    declare({Component::mamba, layer, Part::conv, kFloat * state.conv});
+  if (numbers_.config.recurrent(layer)) {
+    declare_recurrent(layer, whole, shard);
   } else if (kind.recurrent) {
     declare_convolutions(layer, whole, shard);
   }
@@ -60,6 +58,29 @@ void Decoder::declare_pages(LayerId layer, const DecoderShape& whole, Shard shar
   const Component component = full ? Component::full : Component::swa;
   declare({component, layer, Part::kv, kv}, token);  // K of the whole page, then
   declare({component, layer, Part::kv, kv}, token);  // V of the whole page
+}
+
+void Decoder::declare_recurrent(LayerId layer, const DecoderShape& whole, Shard shard) {
+  const Mixer mixer = *numbers_.config.recurrent(layer);
+  const std::int64_t taps = numbers_.config.conv_width;
+  const RecurrentState own = recurrent_state(shapes_[layer.index()], mixer, taps);
+  const RecurrentState all = recurrent_state(whole, mixer, taps);
+  WholeEntry temporal{kFloat * all.temporal, {{{}, kFloat * all.temporal}}};
+  WholeEntry conv{kFloat * all.conv, {{{}, kFloat * all.conv}}};
+  if (shares_[layer.index()]) {
+    temporal.ranges = {{kFloat * (shard.index * own.temporal), kFloat * own.temporal}};
+    conv.ranges.clear();
+    const std::int64_t row = all.conv / (taps - 1);
+    for (std::int64_t first = 0; first < all.conv; first += row) {
+      for (const ColumnRange& range : recurrent_channels(whole, mixer, shard)) {
+        conv.ranges.push_back({kFloat * (first + range.first), kFloat * range.count});
+      }
+    }
+  }
+  if (own.temporal > 0) {
+    declare({Component::mamba, layer, Part::temporal, kFloat * own.temporal}, temporal);
+  }
+  declare({Component::mamba, layer, Part::conv, kFloat * own.conv}, conv);
 }
 
 void Decoder::declare_convolutions(LayerId layer, const DecoderShape& whole, Shard shard) {
@@ -79,8 +100,6 @@ void Decoder::declare_convolutions(LayerId layer, const DecoderShape& whole, Sha
 
 bool Decoder::splits_into(std::size_t ranks) const {
   for (std::uint32_t i = 0; i < shapes_.size(); ++i) {
-    // The heads of recurrent mixers are not shared yet.
-    if (ranks > 1 && numbers_.config.recurrent(LayerId{i})) return false;
     if (shapes_[i].kv_heads % static_cast<std::int64_t>(ranks) != 0) return false;
   }
   return true;
@@ -126,6 +145,7 @@ LayerPlan Decoder::plan(LayerId layer) const {
   plan.bias = &bias_[i];
   plan.rope = rope_ ? &*rope_ : nullptr;
   plan.mlp = numbers_.config.mlp(layer);
+  plan.shares_recurrent = shares_[i];
   return plan;
 }
 

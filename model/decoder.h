@@ -19,7 +19,8 @@
 // Bytes: a page holds, for each layer, K[token][kv head][dim], then V. A slot holds, for each
 // layer, the inputs of the convolutions on K, V, attention and MLP, oldest first; no temporal part.
 // A slot of zero tokens is all zeros. A shard has its own heads of K and V, in pages and in slots;
-// the inputs on attention and MLP are whole on every rank.
+// the inputs on attention and MLP are whole on every rank. Of a recurrent mixer it has its heads of
+// the state and their channels of the inputs, or all (model/shard.h).
 #pragma once
 
 #include <vector>
@@ -63,10 +64,12 @@ class Decoder : public Model {
   LayerPlan plan(LayerId layer) const;
   void declare_layer(LayerId layer, const DecoderShape& whole, Shard shard);
   void declare_pages(LayerId layer, const DecoderShape& whole, Shard shard);
+  void declare_recurrent(LayerId layer, const DecoderShape& whole, Shard shard);
   void declare_convolutions(LayerId layer, const DecoderShape& whole, Shard shard);
 
   Numbers numbers_;                   // a shard's own
   std::vector<DecoderShape> shapes_;  // per layer, a shard's own
+  std::vector<bool> shares_;          // per layer: shares_recurrent()
   std::vector<BiasTable> bias_;       // per layer
   std::optional<Rope> rope_;
 };

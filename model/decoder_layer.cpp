@@ -27,7 +27,8 @@ void for_tiles(Index count, const Body& body) {
   for (; j < count; ++j) body.template operator()<float, 1>(j);
 }
 
-// Which of a layer's convolutions, in the order of a slot: on K, V, attention, MLP.
+// Which of a layer's convolutions, in the order of a slot: on K, V, attention, MLP. A recurrent
+// mixer's state, in place of them, goes with the first or the third: as ranks have it.
 struct ConvRange {
   std::size_t begin;
   std::size_t end;
@@ -78,9 +79,7 @@ class DecoderLayer {
         heads(start, count, attention_conv_.tile());
         add_update(attention_conv_, count, rows);
       }
-      for (Index i = 0; recurrent_ && i < count * shape_.hidden; ++i) {
-        rows[i] += recurrent_update_[i];
-      }
+      if (recurrent_) add_recurrent(count, rows);
       mlp(count, rows);
       save_states(kAll, start, count);
     }
@@ -94,7 +93,14 @@ class DecoderLayer {
       count = tile_from(first);
       load_state(kOfHeads);
       norm(weights_.input_norm, hidden.data() + first * shape_.hidden, count);
-      heads(segment_.start.value() + first, count, partial.data() + first * shape_.hidden);
+      float* projected = partial.data() + first * shape_.hidden;
+      if (plan_.attention != Attention::none) {
+        heads(segment_.start.value() + first, count, projected);
+      } else if (plan_.shares_recurrent) {
+        recurrent_->run(normed_.data(), count, projected);
+      } else {
+        std::fill(projected, projected + count * shape_.hidden, 0.0f);
+      }
       save_states(kOfHeads, segment_.start.value() + first, count);
     }
   }
@@ -110,9 +116,17 @@ class DecoderLayer {
       for (std::size_t p = 0; p < partials.size(); ++p) {
         roots[p] = partials[p].data() + first * shape_.hidden;
       }
-      kernels::sum_tree(roots.data(), static_cast<Index>(roots.size()), count * shape_.hidden,
-                        attention_conv_.tile());
-      add_update(attention_conv_, count, rows);
+      const bool whole_recurrent = recurrent_ && !plan_.shares_recurrent;
+      if (whole_recurrent) {
+        norm(weights_.input_norm, rows, count);
+        recurrent_->run(normed_.data(), count, recurrent_update_.data());
+      }
+      if (plan_.attention != Attention::none || plan_.shares_recurrent) {
+        kernels::sum_tree(roots.data(), static_cast<Index>(roots.size()), count * shape_.hidden,
+                          attention_conv_.tile());
+        add_update(attention_conv_, count, rows);
+      }
+      if (whole_recurrent) add_recurrent(count, rows);
       mlp(count, rows);
       save_states(kOfAllRanks, segment_.start.value() + first, count);
     }
@@ -240,6 +254,10 @@ class DecoderLayer {
     for (Index i = 0; i < count * shape_.hidden; ++i) hidden[i] += update_[i];
   }
 
+  void add_recurrent(Index count, float* hidden) const {
+    for (Index i = 0; i < count * shape_.hidden; ++i) hidden[i] += recurrent_update_[i];
+  }
+
   PagedLayer<float> pages(Index skip) const {
     const bool full = plan_.attention == Attention::full;
     return {memory_.of(full ? Component::full : Component::swa),
@@ -267,10 +285,18 @@ class DecoderLayer {
                                     offset);
   }
 
+  bool has_recurrent(ConvRange range) const {
+    const std::size_t own = plan_.shares_recurrent ? kOfHeads.begin : kOfAllRanks.begin;
+    return recurrent_ && range.begin <= own && own < range.end;
+  }
+
   void load_state(ConvRange range) {
     if (!has_state()) return;
     const float* at = state(segment_.q);
-    if (recurrent_) return recurrent_->load(at);
+    if (recurrent_) {
+      if (has_recurrent(range)) recurrent_->load(at);
+      return;
+    }
     visit(range, [&](Convolution& convolution, Index offset) { convolution.load(at + offset); });
   }
 
@@ -285,7 +311,10 @@ class DecoderLayer {
 
   void save_state(ConvRange range, Index tokens, Row slot) {
     float* at = state(slot);
-    if (recurrent_) return recurrent_->save(tokens, at);
+    if (recurrent_) {
+      if (has_recurrent(range)) recurrent_->save(tokens, at);
+      return;
+    }
     visit(range, [&](const Convolution& convolution, Index offset) {
       convolution.save(tokens, at + offset);
     });

@@ -23,6 +23,7 @@ struct LayerPlan {
   const BiasTable* bias = nullptr;
   const Rope* rope = nullptr;  // null: positions turn nothing
   Mlp mlp = Mlp::dense;
+  bool shares_recurrent = false;  // model/shard.h
 };
 
 // h += attention(norm(h)) + recurrent(norm(h)), whichever of the two there is, then

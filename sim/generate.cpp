@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/config.h"
 #include "sim/draw.h"
 #include "sim/generate_parts.h"
 
@@ -30,6 +31,21 @@ constexpr std::array kModes{ScheduleMode::random, ScheduleMode::priority,
 
 constexpr std::array kPages{std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4},
                             std::int64_t{5}, std::int64_t{8}, std::int64_t{16}};
+
+// The recurrent layers that a preset has, each kind once.
+std::vector<std::string> recurrent_mixers(const std::string& preset) {
+  model::ModelSpec spec;
+  spec.preset = preset;
+  const Result<model::ModelConfig> config = model::resolve_model_config(spec);
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; config && i < config->layers.size(); ++i) {
+    const model::Mixer mixer = config->layers[i];
+    if (mixer == model::Mixer::full || mixer == model::Mixer::swa) continue;
+    std::string name(model::mixer_name(mixer));
+    if (std::ranges::count(names, name) == 0) names.push_back(std::move(name));
+  }
+  return names;
+}
 
 FeatureSet forced_on(Profile profile) {
   FeatureSet features;
@@ -70,7 +86,7 @@ class Sizes {
     scenario.model.window =
         Tokens{wants(Feature::page_over_window) ? draw_.between(1, page)
                                                 : draw_.between(page + 1, 4 * page + 2)};
-    scenario.model.layers = layers(scenario.model.preset == "fingerprint");
+    scenario.model.layers = layers(recurrent_mixers(scenario.model.preset));
   }
 
   void draw_policies(Scenario& scenario) {
@@ -124,11 +140,11 @@ class Sizes {
     return draw_.of(divisors);
   }
 
-  std::vector<std::string> layers(bool fingerprint) {
+  std::vector<std::string> layers(const std::vector<std::string>& recurrent) {
     std::vector<std::string> all;
     if (!wants(Feature::no_swa)) all.emplace_back("swa");
     all.emplace_back("full");
-    if (fingerprint && !wants(Feature::no_recurrence)) all.emplace_back("rec");
+    if (!wants(Feature::no_recurrence)) all.insert(all.end(), recurrent.begin(), recurrent.end());
     if (draw_.one_in(4)) all.push_back(all.front());
     return all;
   }

@@ -7,7 +7,8 @@
 int main() {
   using namespace lockstep;
   RunDigest digest;
-  for (const char* preset : {"inkling-nano", "inkling-pico"}) {
+  for (const char* preset : {"inkling-nano", "inkling-pico", "mamba2-nano", "gdn-nano", "kda-nano",
+                             "lfm2-nano", "hybrid-nano"}) {
     model::ModelSpec spec;
     spec.preset = preset;
     spec.window = Tokens{40};

@@ -109,7 +109,11 @@ struct Pair {
 };
 
 TEST_CASE("decoder: a sequence in a batch equals the sequence alone") {
-  const auto model = must_make(preset("inkling-pico"));
+  const ModelSpec spec = GENERATE(from_range(
+      std::vector<ModelSpec>{preset("inkling-pico"), preset("mamba2-nano"), preset("gdn-nano"),
+                             preset("kda-nano"), preset("lfm2-nano"), preset("hybrid-nano")}));
+  const auto model = must_make(spec);
+  INFO(model->name());
   const std::vector<TokenId> a = random_tokens(*model, 70, 29);
   const std::vector<TokenId> b = random_tokens(*model, 70, 30);
   Sandbox alone_a(*model, Tokens{8}, Tokens{80});

@@ -1,8 +1,7 @@
-// The invariances of the canonical arithmetic for the golden checkpoints of all families: every
-// output bit, every page and every state depends on the tokens alone.
+// The invariances of the canonical arithmetic for the presets and the golden checkpoints of all
+// families: every output bit, every page and every state depends on the tokens alone.
 #include "catch.h"
-#include "model/checkpoint.h"
-#include "model/decoder.h"
+#include "model_families.h"
 #include "model_sandbox.h"
 
 namespace lockstep::model {
@@ -10,20 +9,12 @@ namespace {
 
 using Outputs = std::vector<std::byte>;
 
-constexpr const char* kFamilies[] = {"inkling",    "inkling-moe", "lfm2",      "mamba2",
-                                     "qwen3-next", "kimi-linear", "falcon-h1", "nemotron-h"};
 constexpr std::size_t kTokens = 90;
 
-std::unique_ptr<Decoder> golden(const std::string& family) {
-  Checkpoint read =
-      std::move(read_checkpoint(LOCKSTEP_SOURCE_DIR "/tests/golden/" + family)).value();
-  return std::make_unique<Decoder>(read.config, std::move(read.weights), read.weights_name);
-}
-
 TEST_CASE("families: any split of a prefill equals one prefill, and decoding, bit for bit") {
-  for (const char* family : kFamilies) {
-    INFO(family);
-    const auto model = golden(family);
+  for (const ModelSpec& family : families()) {
+    const auto model = must_make(family);
+    INFO(model->name());
     const std::vector<TokenId> tokens = random_tokens(*model, kTokens, 51);
     Sandbox whole(*model, Tokens{8}, Tokens{96});
     const Outputs expected = whole.feed(tokens);
@@ -43,9 +34,9 @@ TEST_CASE("families: any split of a prefill equals one prefill, and decoding, bi
 
 TEST_CASE(
     "families: a snapshot is the state of a run that stops there, and a run goes on from it") {
-  for (const char* family : kFamilies) {
-    INFO(family);
-    const auto model = golden(family);
+  for (const ModelSpec& family : families()) {
+    const auto model = must_make(family);
+    INFO(model->name());
     const std::vector<TokenId> tokens = random_tokens(*model, 40, 52);
     Sandbox uninterrupted(*model, Tokens{8}, Tokens{40});
     const Outputs all = uninterrupted.feed(tokens);
@@ -69,9 +60,9 @@ TEST_CASE(
 }
 
 TEST_CASE("families: resuming with another state changes the logits") {
-  for (const char* family : kFamilies) {
-    INFO(family);
-    const auto model = golden(family);
+  for (const ModelSpec& family : families()) {
+    const auto model = must_make(family);
+    INFO(model->name());
     const std::vector<TokenId> tokens = random_tokens(*model, 33, 53);
     const auto last = [&](auto damage) {
       Sandbox run(*model, Tokens{8}, Tokens{40});

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "catch.h"
+#include "model_families.h"
 #include "model_sandbox.h"
 
 namespace lockstep::model {
@@ -22,9 +23,9 @@ ModelSpec pico() {
 // All ranks of one sequence.
 class Ranks {
  public:
-  Ranks(std::uint32_t count, bool descending) {
+  Ranks(const ModelSpec& spec, std::uint32_t count, bool descending) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      models_.push_back(must_make(pico(), 7, kPage, {i, count}));
+      models_.push_back(must_make(spec, 7, kPage, {i, count}));
       memory_.emplace_back(*models_.back(), kPage, kCapacity, 1, descending);
     }
   }
@@ -83,10 +84,11 @@ std::vector<std::byte> copy(std::span<const std::byte> bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-void check(std::uint32_t ranks, bool descending) {
-  const std::unique_ptr<Model> whole = must_make(pico(), 7, kPage);
+void check(const ModelSpec& spec, std::uint32_t ranks, bool descending) {
+  const std::unique_ptr<Model> whole = must_make(spec, 7, kPage);
+  INFO(whole->name() << " on " << ranks);
   Sandbox alone(*whole, kPage, kCapacity, 1, descending);
-  Ranks shared(ranks, descending);
+  Ranks shared(spec, ranks, descending);
   const std::vector<TokenId> tokens = random_tokens(*whole, 45, 3);
   const std::span<const TokenId> all(tokens);
   const SnapshotView snapshot{Tokens{24}, Sandbox::kSnapshot};
@@ -105,6 +107,7 @@ void check(std::uint32_t ranks, bool descending) {
     const Model& shard = shared.model(rank);
     Sandbox& memory = shared.memory(rank);
     for (Component component : {Component::full, Component::swa}) {
+      if (whole->layout(component, kPage, descending).row_bytes == Bytes{0}) continue;
       const auto ranges = shard.ranges_in_whole(component, kPage, descending);
       for (std::size_t page = 0; page < 11; ++page) {  // the whole ones
         REQUIRE(copy(memory.row(component, page)) == cut(alone.row(component, page), ranges));
@@ -119,12 +122,37 @@ void check(std::uint32_t ranks, bool descending) {
 }  // namespace
 
 TEST_CASE("two ranks compute what one computes") {
-  check(2, false);
+  check(pico(), 2, false);
 }
 
 TEST_CASE("four ranks compute what one computes, with objects in either order") {
-  check(4, false);
-  check(4, true);
+  check(pico(), 4, false);
+  check(pico(), 4, true);
+}
+
+TEST_CASE("ranks of every family compute what one computes, and hold their heads of the state") {
+  for (const ModelSpec& family : families()) {
+    for (const std::uint32_t ranks : {2u, 4u}) {
+      if (must_make(family)->splits_into(ranks)) check(family, ranks, ranks == 4);
+    }
+  }
+  for (const ModelSpec& preset : family_presets()) REQUIRE(must_make(preset)->splits_into(4));
+}
+
+// mamba2-nano: 3 layers of 8 heads x 8 channels x 16 elements and 3 inputs of 64 + 2 * 4 * 16
+// channels. Every head has its group's rank.
+TEST_CASE("a rank holds its heads of a recurrent state, or all of it where they are not shared") {
+  ModelSpec spec;
+  spec.preset = "mamba2-nano";
+  const auto bytes = [&](Shard shard) {
+    return must_make(spec, 7, kPage, shard)->layout(Component::mamba, kPage, false).row_bytes;
+  };
+  REQUIRE(bytes({}) == Bytes{3 * (8 * 8 * 16 + 3 * 192) * 4});
+  REQUIRE(bytes({3, 4}) == Bytes{3 * (2 * 8 * 16 + 3 * 48) * 4});
+  // Short convolutions have no heads: every rank has the 2 inputs of 32 channels of 3 layers.
+  spec.preset = "lfm2-nano";
+  REQUIRE(bytes({}) == Bytes{3 * 2 * 32 * 4});
+  REQUIRE(bytes({3, 4}) == bytes({}));
 }
 
 // inkling-pico: 4 KV heads of dim 4, hidden 32, 4 taps, fp32, pages of 4 tokens. A FULL row has 2
