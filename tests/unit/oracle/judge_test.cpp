@@ -442,6 +442,22 @@ TEST_CASE("D1 and D2: continuing from the state of another depth shows in rows a
   REQUIRE(names.contains("D2"));
 }
 
+// Whatever the logits say: tests/unit/oracle/sensitivity_test.cpp.
+TEST_CASE("D1: one flipped bit of a restored state, first and last, in every family") {
+  for (const char* mixer : {"mamba2", "gdn", "kda", "shortconv", "full+mamba2"}) {
+    for (const bool last : {false, true}) {
+      INFO(mixer);
+      Story story(change<CopyExecuted>([&](CopyExecuted& c, Story& s) {
+                    const std::span<std::byte> state = s.bytes(Component::mamba, c.q);
+                    flip(state, last ? state.size() - 1 : 0);
+                  }),
+                  "hybrid-nano", 1, std::vector<std::string>{"swa", "full", mixer});
+      story.play();
+      REQUIRE(story.found().contains("D1"));
+    }
+  }
+}
+
 TEST_CASE("D2: every output equals the from-scratch run") {
   std::vector<std::byte> outputs;
   std::vector<SegmentView> segments;

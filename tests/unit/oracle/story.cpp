@@ -11,8 +11,9 @@ namespace {
 constexpr NodeId kRoot{1};
 constexpr std::string_view kLayout = "story-layout";
 
-model::ModelSpec spec(std::string preset) {
+model::ModelSpec spec(std::string preset, std::optional<std::vector<std::string>> layers) {
   model::ModelSpec spec;
+  spec.layers = std::move(layers);
   spec.preset = std::move(preset);
   spec.window = Tokens{3};
   return spec;
@@ -39,9 +40,11 @@ std::vector<TokenId> tokens(std::uint32_t first, std::size_t count) {
   return all;
 }
 
-Story::Story(Tamper tamper, std::string preset, std::uint32_t ranks)
+Story::Story(Tamper tamper, std::string preset, std::uint32_t ranks,
+             std::optional<std::vector<std::string>> layers)
     : tamper_(std::move(tamper)), ranks_(ranks) {
-  model_ = std::move(model::make_model(spec(std::move(preset)), 1, kPage)).value();
+  model_ =
+      std::move(model::make_model(spec(std::move(preset), std::move(layers)), 1, kPage)).value();
   for (Component component : kComponents) {
     layouts_[index(component)] = model_->layout(component, kPage, false);
     memory_[index(component)].resize(layouts_[index(component)].row_bytes.index() * 9);

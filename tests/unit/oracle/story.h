@@ -62,7 +62,8 @@ class Story : public Inspector {
   // Called with each event before the judge sees it; false drops it.
   using Tamper = std::function<bool(Event&, Story&)>;
 
-  explicit Story(Tamper tamper = {}, std::string preset = "fingerprint", std::uint32_t ranks = 1);
+  explicit Story(Tamper tamper = {}, std::string preset = "fingerprint", std::uint32_t ranks = 1,
+                 std::optional<std::vector<std::string>> layers = {});
 
   // ---- the scenes of a run; `play` is all of them
   void submit(RequestId id, std::vector<TokenId> prompt, Tokens decode);
