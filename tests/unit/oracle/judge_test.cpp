@@ -442,19 +442,34 @@ TEST_CASE("D1 and D2: continuing from the state of another depth shows in rows a
   REQUIRE(names.contains("D2"));
 }
 
-// Whatever the logits say: tests/unit/oracle/sensitivity_test.cpp.
-TEST_CASE("D1: one flipped bit of a restored state, first and last, in every family") {
+// Whatever the logits say (tests/unit/oracle/sensitivity_test.cpp): in the loaded state, and where
+// it is copied to be continued. Of the copy only the last layer is compared as it is; the others
+// may be at work already, which shows in Q behind the forward unless rounding hides it.
+TEST_CASE("D1: one flipped bit of a restored state, in every family") {
   for (const char* mixer : {"mamba2", "gdn", "kda", "shortconv", "full+mamba2"}) {
-    for (const bool last : {false, true}) {
-      INFO(mixer);
-      Story story(change<CopyExecuted>([&](CopyExecuted& c, Story& s) {
-                    const std::span<std::byte> state = s.bytes(Component::mamba, c.q);
-                    flip(state, last ? state.size() - 1 : 0);
-                  }),
-                  "hybrid-nano", 1, std::vector<std::string>{"swa", "full", mixer});
+    INFO(mixer);
+    const auto damaged = [&](Story::Tamper tamper) {
+      Story story(std::move(tamper), "hybrid-nano", 1,
+                  std::vector<std::string>{"swa", "full", mixer});
       story.play();
-      REQUIRE(story.found().contains("D1"));
+      return story.found();
+    };
+    const auto low_bit = [](std::span<std::byte> state, std::size_t word) {
+      flip(state, word * sizeof(float));
+    };
+    const auto words = [](std::span<std::byte> state) { return state.size() / sizeof(float); };
+    REQUIRE(damaged({}).empty());
+    for (const bool last : {false, true}) {
+      REQUIRE(damaged(change<LoadFinished>([&](LoadFinished&, Story& s) {
+                const std::span<std::byte> state =
+                    s.bytes(Component::mamba, s.nodes().rbegin()->second.state);
+                low_bit(state, last ? words(state) - 1 : 0);
+              })).contains("D1"));
     }
+    REQUIRE(damaged(change<CopyExecuted>([&](CopyExecuted& c, Story& s) {
+              const std::span<std::byte> state = s.bytes(Component::mamba, c.q);
+              low_bit(state, words(state) - 1);
+            })).contains("D1"));
   }
 }
 
