@@ -59,6 +59,11 @@ class Decoder : public Model {
   void clear_slot(std::span<std::byte> slot) const override;
   bool has_logits() const override { return true; }
 
+ protected:
+  // The shape of a layer with the shard's own heads, and whether its recurrent mixer's are shared.
+  const DecoderShape& own_shape(LayerId layer) const { return shapes_[layer.index()]; }
+  bool shares_recurrent_of(LayerId layer) const { return shares_[layer.index()]; }
+
  private:
   const DecoderShape& shape() const { return numbers_.config.shape; }
   LayerPlan plan(LayerId layer) const;

@@ -214,12 +214,15 @@ void DeviceDecoder::clear_slot(std::span<std::byte> slot) const {
 
 DeviceDecoder::Job DeviceDecoder::job(LayerId layer, const Segment& segment,
                                       const Memory& memory) const {
+  DecoderShape shape = own_shape(layer);
+  // A recurrent layer has its mixer's convolution alone.
+  if (numbers()->config.recurrent(layer)) shape.convolutions = false;
   return {layer,
           segment,
           memory,
           DeviceSegment(segment),
           layers_on_device_[layer.index()],
-          numbers()->config.shape_of(layer),
+          shape,
           std::ssize(segment.tokens)};
 }
 
@@ -229,7 +232,8 @@ void DeviceDecoder::run_layer(LayerId layer, const Segment& segment, const Memor
   const std::optional<Mixer> mixer = numbers()->config.recurrent(layer);
   float* hidden = device_floats(activations);
   norm_inputs(own, hidden);
-  const float* update = mixer ? recurrent(own, *mixer) : nullptr;
+  float* update = mixer ? work(Work::update, own.tokens * own.shape.hidden) : nullptr;
+  if (mixer) recurrent(own, *mixer, update);
   float* projected = work(Work::attention, own.tokens * own.shape.hidden);
   if (layers()[layer.index()].attention != Attention::none) {
     heads(own, projected);
@@ -237,7 +241,7 @@ void DeviceDecoder::run_layer(LayerId layer, const Segment& segment, const Memor
   }
   if (mixer) start(AddKernel{update, own.tokens * own.shape.hidden, hidden});
   mlp(own, hidden);
-  if (mixer || !own.shape.convolutions) return;
+  if (!own.shape.convolutions) return;
   const std::array<const float*, 4> inputs{work(Work::key, 0), work(Work::value, 0), projected,
                                            work(Work::mlp, 0)};
   save_states(own, kKeyConv, inputs);
@@ -247,8 +251,15 @@ void DeviceDecoder::run_heads(LayerId layer, const Segment& segment, const Memor
                               std::span<const std::byte> activations,
                               std::span<std::byte> partial) const {
   const Job own = job(layer, segment, memory);
+  const std::optional<Mixer> mixer = numbers()->config.recurrent(layer);
   norm_inputs(own, device_floats(activations));
-  heads(own, device_floats(partial));
+  if (layers()[layer.index()].attention != Attention::none) {
+    heads(own, device_floats(partial));
+  } else if (shares_recurrent_of(layer)) {
+    recurrent(own, *mixer, device_floats(partial));
+  } else {
+    accelerator_.fill(StreamKind::compute, std::array{partial}, 0);
+  }
   if (!own.shape.convolutions) return;
   const std::array<const float*, 2> inputs{work(Work::key, 0), work(Work::value, 0)};
   save_states(own, kKeyConv, inputs);
@@ -258,15 +269,26 @@ void DeviceDecoder::combine_heads(LayerId layer, const Segment& segment, const M
                                   std::span<const std::span<const std::byte>> partials,
                                   std::span<std::byte> activations) const {
   const Job own = job(layer, segment, memory);
+  const std::optional<Mixer> mixer = numbers()->config.recurrent(layer);
+  const bool shares = shares_recurrent_of(layer);
+  float* hidden = device_floats(activations);
+  float* update = mixer && !shares ? work(Work::update, own.tokens * own.shape.hidden) : nullptr;
+  if (update != nullptr) {
+    norm_inputs(own, hidden);
+    recurrent(own, *mixer, update);
+  }
   CHECK("device_decoder.shards", partials.size() <= static_cast<std::size_t>(kMostShards));
   SumTreeKernel sum{};
   sum.count = static_cast<int>(partials.size());
   sum.width = own.tokens * own.shape.hidden;
   for (std::size_t i = 0; i < partials.size(); ++i) sum.parts[i] = device_floats(partials[i]);
   sum.y = work(Work::attention, sum.width);
-  start(sum);
-  add_attention(own, sum.y, device_floats(activations));
-  mlp(own, device_floats(activations));
+  if (shares || layers()[layer.index()].attention != Attention::none) {
+    start(sum);
+    add_attention(own, sum.y, hidden);
+  }
+  if (update != nullptr) start(AddKernel{update, own.tokens * own.shape.hidden, hidden});
+  mlp(own, hidden);
   if (!own.shape.convolutions) return;
   const std::array<const float*, 2> inputs{sum.y, work(Work::mlp, 0)};
   save_states(own, kAttentionConv, inputs);
@@ -485,8 +507,8 @@ void DeviceDecoder::mlp(const Job& job, float* hidden) const {
     start(SquaredReluKernel{up, tokens * width, up});
   }
   project(up, tokens, width, job.weights.down, shape.hidden, output);
-  const bool convolves = shape.convolutions && !numbers()->config.recurrent(job.layer);
-  if (convolves) return convolve(job, kMlpConv, output, plain(hidden, shape.hidden), 0, true);
+  if (shape.convolutions)
+    return convolve(job, kMlpConv, output, plain(hidden, shape.hidden), 0, true);
   start(AddKernel{output, tokens * shape.hidden, hidden});
 }
 
@@ -496,13 +518,12 @@ DeviceStates DeviceDecoder::states(const Job& job) const {
           job.device.snapshots(), std::ssize(job.segment.snapshots)};
 }
 
-const float* DeviceDecoder::recurrent(const Job& job, Mixer mixer) const {
+void DeviceDecoder::recurrent(const Job& job, Mixer mixer, float* update) const {
   const DecoderShape& shape = job.shape;
   const RecurrentSizes sizes = recurrent_sizes(shape, mixer);
   const Index tokens = job.tokens;
   float* projected = work(Work::projected, tokens * sizes.projected);
   float* convolved = work(Work::convolved, tokens * sizes.conv_channels);
-  float* update = work(Work::update, tokens * shape.hidden);
   project(work(Work::normed, 0), tokens, shape.hidden, job.weights.in, sizes.projected, projected);
   float* inputs = projected + sizes.conv_begin;
   const bool plain_conv = mixer == Mixer::shortconv;
@@ -521,8 +542,7 @@ const float* DeviceDecoder::recurrent(const Job& job, Mixer mixer) const {
   if (plain_conv) {  // C
     start(MultiplyKernel{convolved, sizes.conv_channels, projected + shape.hidden, sizes.projected,
                          tokens, shape.hidden, FactorKind::plain});
-    project(convolved, tokens, sizes.output, job.weights.out, shape.hidden, update);
-    return update;
+    return project(convolved, tokens, sizes.output, job.weights.out, shape.hidden, update);
   }
   if (mixer == Mixer::mamba2) {
     mamba2(job, sizes);
@@ -533,7 +553,6 @@ const float* DeviceDecoder::recurrent(const Job& job, Mixer mixer) const {
   start(ProjectHeadsKernel{
       work(Work::recurrent, 0), tokens, ssm ? shape.mamba2.heads : shape.delta.value_heads,
       ssm ? shape.mamba2.head_dim : shape.delta.value_dim, job.weights.out, shape.hidden, update});
-  return update;
 }
 
 void DeviceDecoder::mamba2(const Job& job, const RecurrentSizes& sizes) const {

@@ -161,7 +161,7 @@ class DeviceDecoder final : public Decoder {
   void mlp(const Job& job, float* hidden) const;
 
   // The update of the layer's recurrent mixer, [tokens][hidden]; keeps its states.
-  const float* recurrent(const Job& job, Mixer mixer) const;
+  void recurrent(const Job& job, Mixer mixer, float* update) const;
   void mamba2(const Job& job, const RecurrentSizes& sizes) const;
   void delta_rule(const Job& job, Mixer mixer, const RecurrentSizes& sizes) const;
   DeviceStates states(const Job& job) const;

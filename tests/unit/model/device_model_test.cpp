@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "device/host_accelerator.h"
 #include "model/device_decoder.h"
+#include "model_families.h"
 #include "model_sandbox.h"
 
 namespace lockstep::model {
@@ -208,12 +209,12 @@ TEST_CASE("device model: a token that the host does not know is taken from the o
   }
 }
 
-TEST_CASE("device model: shards have the bits of shards on the host") {
+void check_shards(const ModelSpec& spec) {
   for (const std::uint32_t ranks : {2u, 4u}) {
     Backwards accelerator;
     std::vector<std::unique_ptr<Model>> models;
     std::deque<Sandbox> memory;
-    const std::unique_ptr<Model> whole = must_make(preset("inkling-pico"), 7, Tokens{4});
+    const std::unique_ptr<Model> whole = must_make(spec, 7, Tokens{4});
     Sandbox alone(*whole, Tokens{4}, Tokens{40});
     const std::vector<TokenId> tokens = random_tokens(*whole, 40, 3);
     const std::vector<std::byte> expected = alone.feed(tokens);
@@ -223,7 +224,7 @@ TEST_CASE("device model: shards have the bits of shards on the host") {
     std::vector<std::vector<std::byte>> hidden(ranks);
     std::vector<std::vector<std::byte>> partial(ranks);
     for (std::uint32_t r = 0; r < ranks; ++r) {
-      models.push_back(on_device(preset("inkling-pico"), Tokens{4}, {r, ranks}, accelerator));
+      models.push_back(on_device(spec, Tokens{4}, {r, ranks}, accelerator));
       memory.emplace_back(*models[r], Tokens{4}, Tokens{40});
       segments.push_back(memory[r].next(tokens));
       uploaded.emplace_back(device_segment_bytes(segments[r]).index());
@@ -248,6 +249,20 @@ TEST_CASE("device model: shards have the bits of shards on the host") {
       models[r]->head(segments[r], hidden[r], outputs);
       REQUIRE(outputs == expected);
     }
+  }
+}
+
+TEST_CASE("device model: shards have the bits of shards on the host") {
+  for (const char* name :
+       {"inkling-pico", "mamba2-nano", "gdn-nano", "kda-nano", "lfm2-nano", "hybrid-nano"}) {
+    INFO(name);
+    check_shards(preset(name));
+  }
+}
+
+TEST_CASE("device model: every family has the host's bits") {
+  for (const ModelSpec& family : family_presets()) {
+    compare(family, Tokens{4}, 3, true, {45, 1, 1, 17});
   }
 }
 
