@@ -297,7 +297,7 @@ void require_seen(const Setting& setting) {
   REQUIRE(experiment.resume(state).differing_positions == 0);
 }
 
-TEST_CASE("sensitivity: the state of every recurrent family") {
+TEST_CASE("sensitivity: the state of every recurrent family", "[slow]") {
   for (const char* preset : {"mamba2-nano", "gdn-nano", "kda-nano", "lfm2-nano", "hybrid-nano"}) {
     require_seen({preset, Tokens{64}, Tokens{256}});
   }
