@@ -64,7 +64,7 @@ TEST_CASE("keys and values at the top are checked") {
   REQUIRE(error_of(R"({"version": 1, "name": "x", "stepz": []})") ==
           "/stepz: unknown key, expected one of $schema, version, name, about, seed, slow, model, "
           "ranks, "
-          "cache, store, schedule, prompts, steps, faults, defects, expect");
+          "cache, store, schedule, speculation, prompts, steps, faults, defects, expect");
   REQUIRE(error_of(R"({"version": 1, "version": 1})") ==
           "/version: expected this key once, found it again");
 }
@@ -94,6 +94,10 @@ TEST_CASE("types and ranges are checked") {
           {R"("cache": {"full_pages": -1})",
            "/cache/full_pages: expected an integer from 0 to 16777216, found -1"},
           {R"("cache": {"ahead": 2})", "/cache/ahead: expected an integer from 0 to 1, found 2"},
+          {R"("speculation": [{"draft": 65}])",
+           "/speculation/0/draft: expected an integer from 0 to 64, found 65"},
+          {R"("speculation": [{"draft": 2, "accept": 2}, {"draft": 1, "accept": 2}])",
+           "/speculation/1/accept: expected at most the 1 tokens drafted, found 2"},
           {R"("cache": {"publish": "late"})",
            "/cache/publish: expected one of \"at_commit\", \"after_load\", found \"late\""},
           {R"("cache": {"page": 1, "page": 2})",
