@@ -9,7 +9,6 @@
 #include "sim/defects/registry.h"
 #include "sim/generate.h"
 #include "sim/parallel.h"
-#include "sim/scenario_run.h"
 
 namespace lockstep::sim {
 
@@ -48,14 +47,10 @@ bool owns(const Detector& detector, std::string_view invariant) {
   return false;
 }
 
-std::vector<oracle::Violation> violations_of(Scenario scenario, const std::string& defect,
-                                             bool stop_at_first) {
-  if (!defect.empty()) scenario.defects = {defect};
+RunOptions bounded(const KillOptions& options) {
   RunOptions run;
-  run.stop_at_first = stop_at_first;
-  run.most_events = kEndlessEvents;
-  Result<RunResult> result = run_scenario(scenario, run);
-  return result ? std::move(result->violations) : std::vector<oracle::Violation>();
+  run.most_events = options.most_events;
+  return run;
 }
 
 std::set<std::string> names_of(const std::vector<oracle::Violation>& violations) {
@@ -99,7 +94,7 @@ void measure_kl(const KillOptions& options, DefectOutcome& outcome) {
     Scenario scenario =
         generate({Profile::numeric, std::string(kNumericPreset)}, options.first + i);
     scenario.defects = {std::string(outcome.defect.id)};
-    const Result<RunResult> result = run_scenario(scenario, {});
+    const Result<RunResult> result = run_scenario(scenario, bounded(options));
     if (!result) continue;
     for (const std::string& name : names_of(result->violations)) ++outcome.seen[name];
     const std::optional<double> kl = mean_kl(*result);
@@ -112,8 +107,10 @@ DefectOutcome measure(const KillOptions& options, const Defect& defect) {
   outcome.defect = defect;
   while (outcome.seeds_run < options.seeds &&
          !(outcome.required_fired() && outcome.detections >= options.detections)) {
-    const std::uint64_t seed = options.first + outcome.seeds_run;
-    note(violations_of(kill_scenario(seed), std::string(defect.id), false), outcome);
+    Scenario scenario = kill_scenario(options.first + outcome.seeds_run);
+    scenario.defects = {std::string(defect.id)};
+    const Result<RunResult> result = run_scenario(scenario, bounded(options));
+    note(result ? result->violations : std::vector<oracle::Violation>(), outcome);
   }
   measure_kl(options, outcome);
   return outcome;
@@ -124,10 +121,12 @@ std::vector<FalseAlarm> run_clean(const KillOptions& options) {
   std::vector<FalseAlarm> alarms;
   for_each_parallel(options.clean_seeds, options.jobs, [&](std::size_t i) {
     const std::uint64_t seed = options.first + i;
-    const auto violations = violations_of(kill_scenario(seed), "", true);
-    if (violations.empty()) return;
+    RunOptions run = bounded(options);
+    run.stop_at_first = true;
+    const Result<RunResult> result = run_scenario(kill_scenario(seed), run);
+    if (result && result->pass()) return;
     const std::lock_guard lock(mutex);
-    alarms.push_back({seed, violations.front().invariant});
+    alarms.push_back({seed, result ? result->violations.front().invariant : "refused"});
   });
   std::ranges::sort(alarms, {}, &FalseAlarm::seed);
   alarms.resize(std::min(alarms.size(), kMostFalseAlarms));

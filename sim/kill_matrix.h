@@ -8,6 +8,9 @@
 // defect. A defect's seeds are tried in order until its required invariant has been reported and a
 // few more runs have shown what else sees it.
 //
+// A planted run may go round in circles: with and without a numeric model it ends after
+// `most_events`, which the watchdog reports as L1.
+//
 // Not measured: violations beyond the 100 that a verdict keeps; what a detector would cost.
 #pragma once
 
@@ -21,6 +24,7 @@
 
 #include "sim/defects/defect.h"
 #include "sim/scenario.h"
+#include "sim/scenario_run.h"
 
 namespace lockstep::sim {
 
@@ -31,6 +35,7 @@ struct KillOptions {
   std::uint64_t detections = 20;     // runs that report a defect, after which no more are wanted
   std::uint64_t clean_seeds = 2000;  // without a defect
   std::uint64_t kl_seeds = 40;       // for each defect, with a numeric model
+  std::uint64_t most_events = kEndlessEvents;  // of one run
   std::size_t jobs = 1;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  // defects; from any job
 };
@@ -53,7 +58,7 @@ struct DefectOutcome {
 // A clean seed with a violation: a false alarm, or a fault of the linker.
 struct FalseAlarm {
   std::uint64_t seed = 0;
-  std::string invariant;
+  std::string invariant;  // "refused" if the world would not run it
 };
 
 struct KillMatrix {

@@ -52,6 +52,17 @@ TEST_CASE("a planted defect is reported by its invariant, good seeds report noth
   REQUIRE(matrix.good());
 }
 
+TEST_CASE("a run that does not end is the watchdog's finding, with a numeric model too") {
+  KillOptions options = few_seeds("commit.skip_state");
+  options.seeds = options.clean_seeds = options.kl_seeds = 2;
+  options.most_events = 1;
+  const KillMatrix matrix = measure_kills(options);
+  REQUIRE(matrix.outcomes.front().seen.at("L1") == 4);
+  REQUIRE(matrix.outcomes.front().by == "L1");
+  REQUIRE(matrix.false_alarms.size() == 2);
+  REQUIRE(matrix.false_alarms.front().invariant == "L1");
+}
+
 TEST_CASE("what is missed is said") {
   KillMatrix matrix;
   matrix.outcomes.resize(3);
